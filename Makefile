@@ -1,0 +1,75 @@
+# Needs make, and a Python of 3.11 or newer with venv and pip. Everything else goes into .venv.
+
+PYTHON       ?= python3
+VENV         ?= .venv
+TEST_WORKERS ?= logical
+ARGS         ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+
+# An empty setting is no setting.
+ifeq ($(strip $(TENURE_URL)),)
+unexport TENURE_URL
+endif
+ifeq ($(strip $(TENURE_TEST_POSTGRES)),)
+unexport TENURE_TEST_POSTGRES
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help up test lint types layers fmt schema bench-store clean
+.DELETE_ON_ERROR:
+
+help: ## Print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+up: $(VENV)/.installed ## Install Tenure into .venv and run the demo
+	@$(BIN)/python -m tenure.demo
+
+test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
+	@echo "running the tests …"
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --maxprocesses 4 $(ARGS)
+
+lint: $(VENV)/.developed ## Check style and formatting (ruff)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "lint: not clean; 'make fmt' repairs what a tool can"; exit 1; }
+	@echo "lint: clean"
+
+types: $(VENV)/.developed ## Check types (mypy, strict)
+	@$(BIN)/mypy
+
+layers: $(VENV)/.developed ## Check which module may import which (import-linter)
+	@$(BIN)/lint-imports --no-cache > $(VENV)/layers.txt || { cat $(VENV)/layers.txt; exit 1; }
+	@echo "layers: kept"
+
+fmt: $(VENV)/.developed ## Format, and repair what ruff can repair
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format .
+
+schema: $(VENV)/.developed ## Write down the schema that the migrations add up to
+	@$(BIN)/python -m tests.support.dump_schema --write
+
+bench-store: $(VENV)/.developed ## Measure the store
+	@$(BIN)/python -m bench.store $(ARGS)
+
+clean: ## Remove .venv, caches and build output
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@command -v $(PYTHON) > /dev/null || { echo "Tenure needs Python 3.11 or newer, and '$(PYTHON)' was not found; name one with 'make PYTHON=…'."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tenure needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1); name another with 'make PYTHON=…'."; exit 1; }
+	@echo "creating $(VENV) …"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	@echo "installing Tenure …"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.developed: pyproject.toml $(VENV)/.installed
+	@echo "installing what development needs …"
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
+	@$(PIP) install --requirement $(VENV)/dev.txt
+	@touch $@

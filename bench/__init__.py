@@ -1,0 +1,1 @@
+"""Measurements; see each module for what it measures."""

@@ -1,0 +1,76 @@
+"""Tenure: a durable job queue in the database you already have.
+
+    import tenure
+
+    q = tenure.open("sqlite:///jobs.db")
+    q.enqueue("send_email", {"to": "a@b.c"})
+    [claim] = q.claim(limit=1)
+    q.settle(claim, tenure.Done())
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenure.client.queue import AsyncQueue, AsyncTransaction, Queue, Transaction, aopen, open  # noqa: A004
+    from tenure.errors import (
+        ClaimLost,
+        FieldError,
+        FieldTypeError,
+        PayloadError,
+        StoreError,
+        StoreRefused,
+        StoreUnavailable,
+        StoreURLError,
+        TenureError,
+        UsageError,
+    )
+    from tenure.filters import Filter
+    from tenure.job import Attempt, Cancelling, Claim, Enqueued, Job, JobId, Renewed, Replayed, Request, State
+    from tenure.newjob import NewJob
+    from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze
+    from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
+    from tenure.store.replay import Bulk
+    from tenure.store.views import Explanation, WorkerSeen
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "tenure.client.queue": ("AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"),
+    "tenure.errors": (
+        "ClaimLost", "FieldError", "FieldTypeError", "PayloadError", "StoreError", "StoreRefused", "StoreURLError",
+        "StoreUnavailable", "TenureError", "UsageError",
+    ),
+    "tenure.filters": ("Filter",),
+    "tenure.job": (
+        "Attempt", "Cancelling", "Claim", "Enqueued", "Job", "JobId", "Renewed", "Replayed", "Request", "State",
+    ),
+    "tenure.newjob": ("NewJob",),
+    "tenure.outcome": ("Bury", "Cancelled", "Done", "Fail", "Outcome", "Release", "Snooze"),
+    "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
+    "tenure.store.replay": ("Bulk",),
+    "tenure.store.views": ("Explanation", "WorkerSeen"),
+}  # fmt: skip
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: PLE0604 - the names are listed once, above
+    "__version__",
+    *sorted(_WHERE),
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first asked for, so that `import tenure` stays cheap."""
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tenure' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,65 @@
+"""How a verb becomes a method: one wrapper for those who wait at once, one for those who await."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from tenure.client.verbs import Call, Verbs
+
+__all__ = ["AsyncFace", "SyncFace", "asynchronous", "synchronous"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SyncFace(Protocol):
+    """Something that runs calls at once."""
+
+    _verbs: Verbs
+
+    def _run(self, call: Call[T]) -> T: ...
+
+
+class AsyncFace(Protocol):
+    """Something that runs calls when awaited."""
+
+    _verbs: Verbs
+
+    async def _run(self, call: Call[T]) -> T: ...
+
+
+def synchronous(verb: Callable[Concatenate[Verbs, P], Call[T]]) -> Callable[Concatenate[SyncFace, P], T]:
+    """The verb as a method that answers."""
+
+    @wraps(verb)
+    def method(self: SyncFace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(verb(self._verbs, *args, **kwargs))
+
+    return _signed(method, verb)
+
+
+def asynchronous(
+    verb: Callable[Concatenate[Verbs, P], Call[T]],
+) -> Callable[Concatenate[AsyncFace, P], Coroutine[Any, Any, T]]:
+    """The verb as a method to await."""
+
+    @wraps(verb)
+    async def method(self: AsyncFace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(verb(self._verbs, *args, **kwargs))
+
+    return _signed(method, verb)
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def _signed(method: M, verb: Callable[..., Any]) -> M:
+    """The method with the verb's signature, answering what the call answers."""
+    signature = inspect.signature(verb)
+    answer = str(signature.return_annotation).removeprefix("Call[").removesuffix("]")
+    method.__signature__ = signature.replace(return_annotation=answer)  # type: ignore[attr-defined]
+    method.__annotations__ = {**verb.__annotations__, "return": answer}
+    return method

@@ -1,0 +1,274 @@
+"""Queue and AsyncQueue: the two faces of one client, and the transactions of `using`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from tenure.client.commit import GroupCommit
+from tenure.client.faces import asynchronous, synchronous
+from tenure.client.verbs import Call, Clock, Verbs
+from tenure.config import choose_url
+from tenure.errors import ClaimLost, UsageError
+from tenure.job import AsyncConnection, AsyncpgConnection, Claim, Enqueued, SyncConnection
+from tenure.newjob import Row
+from tenure.outcome import Outcome
+from tenure.payload import MAX_PAYLOAD
+from tenure.store.base import Store
+from tenure.store.enqueue import enqueue
+from tenure.store.foreign import async_runner, foreign_capabilities, is_async, runner
+from tenure.store.open import open_store
+from tenure.store.plan import arun, run
+
+__all__ = ["AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"]
+
+T = TypeVar("T")
+_THREADS = 8
+
+
+def open(  # noqa: A001 - tenure.open, as in io.open
+    url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD
+) -> Queue:
+    """Open a queue, creating or migrating its schema where needed.
+
+    Without a URL: $TENURE_URL, else a PostgreSQL $DATABASE_URL, else sqlite:///tenure.db. `clock` overrules the store's
+    own clock, for tests.
+    """
+    return Queue(open_store(choose_url(url)), clock=clock, max_payload=max_payload)
+
+
+async def aopen(url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> AsyncQueue:
+    """The same, to be awaited."""
+    store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
+    return AsyncQueue(store, clock=clock, max_payload=max_payload)
+
+
+class _Owner:
+    """Settles claims inside a caller's own transaction."""
+
+    def __init__(self, store: Store, clock: Clock | None) -> None:
+        self._store, self._clock = store, clock
+
+    def verbs(self, max_payload: int = MAX_PAYLOAD) -> Verbs:
+        """The verbs as they are said inside a caller's transaction."""
+        return Verbs(
+            foreign_capabilities(self._store),
+            lambda: self._store.memory,
+            clock=self._clock,
+            owner=self,
+            inside=True,
+            max_payload=max_payload,
+        )
+
+    def settle_in(self, claim: Claim, connection: Any, outcome: Outcome) -> Coroutine[Any, Any, None] | None:
+        """Settle inside the caller's transaction, or raise ClaimLost so that it rolls back."""
+        call = self.verbs().settle(claim, outcome)
+        if is_async(connection):
+            return self._settle_later(claim, connection, call)
+        if not run(call.make(False), runner(connection, self._store)):  # noqa: FBT003
+            raise ClaimLost(claim.id, claim.epoch)
+        return None
+
+    async def _settle_later(self, claim: Claim, connection: Any, call: Call[bool]) -> None:
+        if not await arun(call.make(False), await async_runner(connection, self._store)):  # noqa: FBT003
+            raise ClaimLost(claim.id, claim.epoch)
+
+
+class Transaction:
+    """The verbs inside a caller's own sync transaction: they commit or roll back with it."""
+
+    def __init__(self, owner: _Owner, store: Store, connection: Any, max_payload: int) -> None:
+        self._store, self._connection = store, connection
+        self._verbs = owner.verbs(max_payload)
+
+    def _run(self, call: Call[T]) -> T:
+        return run(call.make(False), runner(self._connection, self._store))  # noqa: FBT003
+
+    enqueue = synchronous(Verbs.enqueue)
+    enqueue_many = synchronous(Verbs.enqueue_many)
+    settle = synchronous(Verbs.settle)
+    settle_many = synchronous(Verbs.settle_many)
+    progress = synchronous(Verbs.progress)
+    cancel = synchronous(Verbs.cancel)
+    replay = synchronous(Verbs.replay)
+    get = synchronous(Verbs.get)
+    counts = synchronous(Verbs.counts)
+
+
+class AsyncTransaction:
+    """The verbs inside a caller's own async transaction: they commit or roll back with it."""
+
+    def __init__(self, owner: _Owner, store: Store, connection: Any, max_payload: int) -> None:
+        self._store, self._connection = store, connection
+        self._verbs = owner.verbs(max_payload)
+
+    async def _run(self, call: Call[T]) -> T:
+        return await arun(call.make(False), await async_runner(self._connection, self._store))  # noqa: FBT003
+
+    enqueue = asynchronous(Verbs.enqueue)
+    enqueue_many = asynchronous(Verbs.enqueue_many)
+    settle = asynchronous(Verbs.settle)
+    settle_many = asynchronous(Verbs.settle_many)
+    progress = asynchronous(Verbs.progress)
+    cancel = asynchronous(Verbs.cancel)
+    replay = asynchronous(Verbs.replay)
+    get = asynchronous(Verbs.get)
+    counts = asynchronous(Verbs.counts)
+
+
+class Queue:
+    """A durable job queue that answers at once. Safe to share between threads."""
+
+    def __init__(self, store: Store, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> None:
+        self._store, self._max_payload = store, max_payload
+        self._owner = _Owner(store, clock)
+        self._verbs = Verbs(
+            store.dialect.can, lambda: store.memory, clock=clock, owner=self._owner, max_payload=max_payload
+        )
+
+    @property
+    def worker(self) -> str:
+        """The worker name that claims carry unless they name another: fresh for every queue opened."""
+        return self._verbs.worker
+
+    def _run(self, call: Call[T]) -> T:
+        return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable)
+
+    def using(self, connection: SyncConnection) -> Transaction:
+        """The queue inside the caller's own transaction: what is said through it commits or rolls back with it."""
+        if is_async(connection):
+            raise UsageError("this connection is an async one; open the queue with tenure.aopen to use it")
+        return Transaction(self._owner, self._store, connection, self._max_payload)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    enqueue = synchronous(Verbs.enqueue)
+    enqueue_many = synchronous(Verbs.enqueue_many)
+    claim = synchronous(Verbs.claim)
+    renew = synchronous(Verbs.renew)
+    progress = synchronous(Verbs.progress)
+    settle = synchronous(Verbs.settle)
+    settle_many = synchronous(Verbs.settle_many)
+    cancel = synchronous(Verbs.cancel)
+    promote = synchronous(Verbs.promote)
+    reclaim = synchronous(Verbs.reclaim)
+    retain = synchronous(Verbs.retain)
+    purge = synchronous(Verbs.purge)
+    replay = synchronous(Verbs.replay)
+    replay_many = synchronous(Verbs.replay_many)
+    pause = synchronous(Verbs.pause)
+    resume = synchronous(Verbs.resume)
+    paused = synchronous(Verbs.paused)
+    counts = synchronous(Verbs.counts)
+    get = synchronous(Verbs.get)
+    list = synchronous(Verbs.list)
+    history = synchronous(Verbs.history)
+    request = synchronous(Verbs.request)
+    explain = synchronous(Verbs.explain)
+    beat = synchronous(Verbs.beat)
+    leave = synchronous(Verbs.leave)
+    workers = synchronous(Verbs.workers)
+
+
+class AsyncQueue:
+    """A durable job queue to be awaited: plans run in a few threads of its own, a whole plan in one hop."""
+
+    def __init__(self, store: Store, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> None:
+        self._store, self._max_payload = store, max_payload
+        self._owner = _Owner(store, clock)
+        self._verbs = Verbs(
+            store.dialect.can, lambda: store.memory, clock=clock, owner=self._owner, max_payload=max_payload
+        )
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
+        self._commits: WeakKeyDictionary[asyncio.AbstractEventLoop, GroupCommit] = WeakKeyDictionary()
+
+    @property
+    def worker(self) -> str:
+        """The worker name that claims carry unless they name another: fresh for every queue opened."""
+        return self._verbs.worker
+
+    async def _run(self, call: Call[T]) -> T:
+        if call.row is not None:
+            return cast("T", await self._group().enqueue(call.row))
+
+        def work() -> T:
+            return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
+        now = self._verbs._now()  # noqa: SLF001 - one client, two modules
+        patient = rows[0].unique_hash is None
+
+        def work() -> Sequence[Enqueued]:
+            return self._store.run(
+                lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again), patient=patient
+            )
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _group(self) -> GroupCommit:
+        loop = asyncio.get_running_loop()
+        commits = self._commits.get(loop)
+        if commits is None:
+            commits = self._commits[loop] = GroupCommit(self._commit)
+        return commits
+
+    def using(self, connection: AsyncConnection | AsyncpgConnection) -> AsyncTransaction:
+        """The queue inside the caller's own transaction: what is said through it commits or rolls back with it."""
+        if not is_async(connection):
+            raise UsageError("this connection is a sync one; open the queue with tenure.open to use it")
+        return AsyncTransaction(self._owner, self._store, connection, self._max_payload)
+
+    async def close(self) -> None:
+        """Let go of the database, once what is on its way has ended."""
+        await asyncio.get_running_loop().run_in_executor(None, self._close)
+
+    def _close(self) -> None:
+        self._threads.shutdown(wait=True)
+        self._store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    enqueue = asynchronous(Verbs.enqueue)
+    enqueue_many = asynchronous(Verbs.enqueue_many)
+    claim = asynchronous(Verbs.claim)
+    renew = asynchronous(Verbs.renew)
+    progress = asynchronous(Verbs.progress)
+    settle = asynchronous(Verbs.settle)
+    settle_many = asynchronous(Verbs.settle_many)
+    cancel = asynchronous(Verbs.cancel)
+    promote = asynchronous(Verbs.promote)
+    reclaim = asynchronous(Verbs.reclaim)
+    retain = asynchronous(Verbs.retain)
+    purge = asynchronous(Verbs.purge)
+    replay = asynchronous(Verbs.replay)
+    replay_many = asynchronous(Verbs.replay_many)
+    pause = asynchronous(Verbs.pause)
+    resume = asynchronous(Verbs.resume)
+    paused = asynchronous(Verbs.paused)
+    counts = asynchronous(Verbs.counts)
+    get = asynchronous(Verbs.get)
+    list = asynchronous(Verbs.list)
+    history = asynchronous(Verbs.history)
+    request = asynchronous(Verbs.request)
+    explain = asynchronous(Verbs.explain)
+    beat = asynchronous(Verbs.beat)
+    leave = asynchronous(Verbs.leave)
+    workers = asynchronous(Verbs.workers)

@@ -1,0 +1,405 @@
+"""Every verb a user can say, once: arguments checked here, then a plan for the store.
+
+`Queue`, `AsyncQueue` and the transactions of `using` are faces of this class: same names, same signatures, same errors.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
+from typing import Any, Generic, TypeVar
+
+from tenure.clock import to_micros
+from tenure.duration import Duration, micros, parse
+from tenure.errors import FieldError, FieldTypeError
+from tenure.filters import Filter
+from tenure.job import (
+    Attempt,
+    Cancelling,
+    Claim,
+    ClaimOwner,
+    Enqueued,
+    Job,
+    JobId,
+    Order,
+    Renewed,
+    Replayed,
+    Request,
+    State,
+)
+from tenure.newjob import NewJob, Row, check, check_id, check_name, new_id
+from tenure.outcome import Outcome
+from tenure.payload import MAX_PAYLOAD, clean_error
+from tenure.store import claim as claims_of
+from tenure.store import groups, presence, upkeep, views
+from tenure.store import replay as people
+from tenure.store.dialect import Capabilities
+from tenure.store.enqueue import enqueue, enqueue_plain
+from tenure.store.lanes import LaneMemory
+from tenure.store.plan import Plan
+from tenure.store.replay import Bulk
+from tenure.store.settle import check_outcome, settle
+from tenure.store.views import Explanation, WorkerSeen
+
+__all__ = ["Call", "Verbs"]
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+Claims = list[Claim]
+Jobs = list[Job]
+Answers = list[Enqueued]
+Truths = list[bool]
+Attempts = list[Attempt]
+Workers = list[WorkerSeen]
+Counts = dict[str, dict[str, int]]
+Pauses = dict[str, datetime]
+
+_COPY_FROM = 50
+_MAX_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A checked call: how to make its plan (anew, for each try), and how it may be run."""
+
+    make: Callable[[bool], Plan[T]]
+    reads: bool = False
+    repeatable: bool = True
+    row: Row | None = None
+    """The one row it stores, where it may be stored together with others'."""
+
+
+class Verbs:
+    """What can be done with jobs."""
+
+    def __init__(
+        self,
+        can: Capabilities,
+        memory: Callable[[], LaneMemory],
+        *,
+        clock: Clock | None = None,
+        owner: ClaimOwner | None = None,
+        inside: bool = False,
+        max_payload: int = MAX_PAYLOAD,
+    ) -> None:
+        self._can, self._memory, self._clock = can, memory, clock
+        self._owner, self._inside, self._max_payload = owner, inside, max_payload
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{new_id()}"
+
+    def _now(self) -> int | None:
+        return None if self._clock is None else to_micros(self._clock(), "clock")
+
+    def enqueue(
+        self,
+        kind: str,
+        payload: Any = None,
+        *,
+        queue: str = "default",
+        priority: int = 0,
+        run_at: datetime | None = None,
+        delay: Duration | None = None,
+        max_attempts: int = 5,
+        unique: str | None = None,
+        unique_for: Duration | None = None,
+        group: str | None = None,
+        group_limit: int = 1,
+        order: Order = "strict",
+        expires_at: datetime | None = None,
+        expires_in: Duration | None = None,
+        timeout: Duration | None = None,
+        tags: Sequence[str] = (),
+        meta: Mapping[str, str] | None = None,
+        parent: str | None = None,
+        flow: str | None = None,
+        tenant: str | None = None,
+        request: Request | None = None,
+        id: str | None = None,  # noqa: A002 - the job's id, as everywhere
+    ) -> Call[Enqueued]:
+        """Store one job, durably before this returns; a duplicate by `unique` is answered with the first job's id."""
+        return self._enqueue(
+            NewJob(
+                kind=kind, payload=payload, queue=queue, priority=priority, run_at=run_at, delay=delay,
+                max_attempts=max_attempts, unique=unique, unique_for=unique_for, group=group, group_limit=group_limit,
+                order=order, expires_at=expires_at, expires_in=expires_in, timeout=timeout, tags=tags,
+                meta={} if meta is None else meta, parent=parent, flow=flow, tenant=tenant, request=request, id=id,
+            )
+        )  # fmt: skip
+
+    def _enqueue(self, job: NewJob) -> Call[Enqueued]:
+        row = check(job, self._max_payload)
+        now = self._now()
+
+        def make(again: bool) -> Plan[Enqueued]:  # noqa: FBT001
+            [answer] = yield from enqueue([row], self._can, now=now, again=again, inside=self._inside)
+            return answer
+
+        return Call(make, row=row)
+
+    def enqueue_many(self, jobs: Iterable[NewJob]) -> Call[Answers]:
+        """Store many jobs in one transaction: all or none; each is answered inserted or duplicate, in their order."""
+        jobs = list(jobs)
+        for at, job in enumerate(jobs):
+            if not isinstance(job, NewJob):
+                raise FieldTypeError(f"jobs[{at}]", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)")
+        now = self._now()
+        if self._can.copies and len(jobs) >= _COPY_FROM and all(map(_plain, jobs)):
+            ids = [new_id() for _ in jobs]
+
+            def make_copy(again: bool) -> Plan[Answers]:  # noqa: FBT001
+                if not again:
+                    return enqueue_plain(jobs, ids, now=now, limit=self._max_payload)
+                rows = [check(j, self._max_payload, i) for j, i in zip(jobs, ids, strict=True)]
+                return enqueue(rows, self._can, now=now, again=True)
+
+            return Call(make_copy)
+        rows = [check(job, self._max_payload) for job in jobs]
+        return Call(lambda again: enqueue(rows, self._can, now=now, again=again, inside=self._inside))
+
+    def claim(
+        self,
+        limit: int = 1,
+        *,
+        queues: Iterable[str] | None = None,
+        kinds: Iterable[str] | None = None,
+        lease: Duration = "30s",
+        worker: str | None = None,
+        started: bool = True,
+    ) -> Call[Claims]:
+        """Take up to `limit` jobs under a lease: higher priority first, then earlier run_at, then arrival.
+
+        Nothing to claim is an empty list. `started=False` says that the jobs will first wait in the worker's buffer:
+        if the worker vanishes they are taken back without counting a crash.
+        """
+        limit = _limit(limit)
+        wanted = _names(queues, "queues")
+        known = _names(kinds, "kinds")
+        length = _positive(lease, "lease")
+        name = self.worker if worker is None else _worker(worker)
+        now = self._now()
+        return Call(
+            lambda _: claims_of.claim(
+                self._memory(), self._can, limit=limit, queues=wanted, kinds=known, lease=length, worker=name,
+                started=started, now=now, owner=self._owner,
+            )
+        )  # fmt: skip
+
+    def renew(self, claims: Iterable[Claim], *, lease: Duration = "30s") -> Call[Renewed]:
+        """Push the leases of held claims forward; tells which were lost and which are asked to cancel."""
+        held = [_claim(c) for c in claims]
+        length, now = _positive(lease, "lease"), self._now()
+        return Call(lambda _: claims_of.renew(held, lease=length, now=now))
+
+    def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
+        """Tell how far a held job is, from 0 to 1; False if the claim is lost."""
+        _claim(claim)
+        if isinstance(done, bool) or not isinstance(done, (int, float)) or not isfinite(done) or not 0 <= done <= 1:
+            raise FieldError("done", "must be a number from 0 to 1", done)
+        words = None if note is None else clean_error(note, 500)
+        return Call(lambda _: claims_of.progress(claim, done=float(done), note=words))
+
+    def settle(self, claim: Claim, outcome: Outcome) -> Call[bool]:
+        """End a claim. False: the claim was lost, and nothing was changed."""
+        pairs = [(_claim(claim), _outcome(outcome))]
+        now = self._now()
+
+        def make(_: bool) -> Plan[bool]:  # noqa: FBT001
+            [stands] = yield from settle(pairs, self._can, now=now, inside=self._inside)
+            return stands
+
+        return Call(make)
+
+    def settle_many(self, settles: Iterable[tuple[Claim, Outcome]]) -> Call[Truths]:
+        """End many claims at once; for each, whether its outcome stands."""
+        pairs = [(_claim(c), _outcome(o)) for c, o in settles]
+        now = self._now()
+        return Call(lambda _: settle(pairs, self._can, now=now, inside=self._inside))
+
+    def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:  # noqa: A002
+        """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""
+        job_id, why, now = check_id(id), clean_error(reason, 200), self._now()
+        return Call(lambda _: people.cancel(job_id, why, self._can, now=now))
+
+    def promote(self, limit: int = 1_000) -> Call[int]:
+        """Make due jobs ready, and look after groups; how many jobs moved. Claims do this by themselves."""
+        limit, now = _limit(limit), self._now()
+
+        def make(_: bool) -> Plan[int]:  # noqa: FBT001
+            moved = yield from upkeep.promote(self._can, limit=limit, now=now)
+            yield from upkeep.expire(self._can, limit=limit, now=now)
+            moved += yield from groups.admit_woken(self._can)
+            swept, _after = yield from groups.sweep("", limit, self._can)
+            return moved + swept
+
+        return Call(make)
+
+    def reclaim(self, overdue_by: Duration = 0, *, limit: int = 1_000, max_crashes: int = 3) -> Call[int]:
+        """Take back jobs whose lease ran out (at least `overdue_by` ago); how many. Claims do this by themselves."""
+        limit, now, grace = _limit(limit), self._now(), micros(parse(overdue_by, "overdue_by"))
+        most = _whole(max_crashes, "max_crashes", 1, 1_000)
+        return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
+
+    def retain(
+        self,
+        *,
+        done: Duration | None = None,
+        cancelled: Duration | None = None,
+        dead: Duration | None = None,
+        queue: str | None = None,
+        limit: int = _MAX_LIMIT,
+    ) -> Call[int]:
+        """Delete jobs that finished longer ago than this; how many, at most `limit` a call. 0 or None: keep them."""
+        ages: dict[State, int] = {}
+        for state, given in ((State.DONE, done), (State.CANCELLED, cancelled), (State.DEAD, dead)):
+            span = 0 if given is None else micros(parse(given, state.value))
+            if span:
+                ages[state] = span
+        only = None if queue is None else check_name(queue, "queue")
+        limit, now = _limit(limit), self._now()
+        return Call(lambda _: upkeep.retain(ages, limit=limit, now=now, queue=only))
+
+    def purge(self, which: Filter, *, limit: int = _MAX_LIMIT) -> Call[int]:
+        """Delete finished jobs that match, dead ones too; how many, at most `limit` a call."""
+        which, limit, now = _filter(which), _limit(limit), self._now()
+        return Call(lambda _: people.purge(which, limit=limit, now=now))
+
+    def replay(self, id: str) -> Call[Replayed]:  # noqa: A002
+        """Start a finished job anew: same id, attempts and crashes from zero. `conflict` if its unique slot is taken."""
+        job_id, now = check_id(id), self._now()
+        return Call(lambda _: people.replay(job_id, self._can, now=now), repeatable=False)
+
+    def replay_many(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
+        """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer."""
+        which, limit, now = _filter(which), _limit(limit), self._now()
+        start = None if after is None else check_id(after, "after")
+        return Call(
+            lambda _: people.replay_many(which, self._can, limit=limit, after=start, now=now), repeatable=False
+        )
+
+    def pause(self, queue: str) -> Call[None]:
+        """Claim nothing more from a queue; what runs goes on."""
+        name, now = check_name(queue, "queue"), self._now()
+        return Call(lambda _: people.pause(name, now=now))
+
+    def resume(self, queue: str) -> Call[bool]:
+        """Claim from a queue again; whether it was paused."""
+        name = check_name(queue, "queue")
+        return Call(lambda _: people.resume(name))
+
+    def paused(self) -> Call[Pauses]:
+        """The queues that are paused, and since when."""
+        return Call(lambda _: views.paused(), reads=True)
+
+    def counts(self, queues: Iterable[str] | None = None, *, cap: int | None = None) -> Call[Counts]:
+        """Jobs per queue and state, zeros too. Exact; with `cap` an estimate that looks at no more than that many."""
+        wanted = _names(queues, "queues")
+        most = None if cap is None else _whole(cap, "cap", 1, 1_000_000_000)
+        return Call(lambda _: views.counts(wanted, most), reads=True)
+
+    def get(self, id: str) -> Call[Job | None]:  # noqa: A002
+        """One job, wherever it is; None if there is none."""
+        job_id = check_id(id)
+        return Call(lambda _: views.get(job_id), reads=True)
+
+    def list(self, which: Filter | None = None, *, limit: int = 100, before: str | None = None) -> Call[Jobs]:
+        """Jobs that match, newest first; the next page is `before` the last one's id."""
+        found, limit, now = Filter() if which is None else _filter(which), _limit(limit), self._now()
+        start = None if before is None else check_id(before, "before")
+        return Call(lambda _: views.list_jobs(found, limit=limit, before=start, now=now), reads=True)
+
+    def history(self, id: str) -> Call[Attempts]:  # noqa: A002
+        """A job's failed attempts and crashes, oldest first."""
+        job_id = check_id(id)
+        return Call(lambda _: views.history(job_id), reads=True)
+
+    def request(self, id: str) -> Call[Request | None]:  # noqa: A002
+        """The web request a job was made from, byte for byte."""
+        job_id = check_id(id)
+        return Call(lambda _: views.request(job_id), reads=True)
+
+    def explain(self, id: str) -> Call[Explanation]:  # noqa: A002
+        """Why is this job not running?"""
+        job_id, now = check_id(id), self._now()
+        return Call(lambda _: views.explain(job_id, now=now), reads=True)
+
+    def beat(
+        self,
+        worker: str,
+        *,
+        queues: Iterable[str] | None = None,
+        kinds: Iterable[str] | None = None,
+        about: str | None = None,
+    ) -> Call[None]:
+        """A worker says that it lives and what it takes, so that a lost lease can be told from a crash."""
+        name, now = _worker(worker), self._now()
+        wanted, known = _names(queues, "queues"), _names(kinds, "kinds")
+        return Call(lambda _: presence.beat(name, queues=wanted, kinds=known, about=about, now=now))
+
+    def leave(self, worker: str) -> Call[None]:
+        """A worker says goodbye."""
+        name = _worker(worker)
+        return Call(lambda _: presence.leave(name))
+
+    def workers(self) -> Call[Workers]:
+        """Workers that have been seen lately."""
+        now = self._now()
+        return Call(lambda _: views.workers(now=now), reads=True)
+
+
+def _plain(job: NewJob) -> bool:
+    return job.unique is None and job.group is None and job.request is None and job.id is None
+
+
+def _whole(value: object, name: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FieldTypeError(name, "must be a whole number", value)
+    if not low <= value <= high:
+        raise FieldError(name, f"must be from {low} to {high}", value)
+    return value
+
+
+def _limit(value: object) -> int:
+    return _whole(value, "limit", 1, _MAX_LIMIT)
+
+
+def _positive(value: Duration, name: str) -> int:
+    span = micros(parse(value, name))
+    if span == 0:
+        raise FieldError(name, "must be longer than zero", value)
+    return span
+
+
+def _names(values: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise FieldTypeError(name, "must be a list of names", values, f"write [{values!r}]")
+    return tuple(check_name(v, name) for v in values)
+
+
+def _worker(value: object) -> str:
+    return check_name(value, "worker")
+
+
+def _claim(value: object) -> Claim:
+    if not isinstance(value, Claim):
+        raise FieldTypeError("claim", "must be a Claim, as claim() returned it", value)
+    return value
+
+
+def _outcome(value: Outcome) -> Outcome:
+    if not isinstance(value, Outcome):
+        raise FieldTypeError("outcome", "must be Done, Fail, Snooze, Release, Bury or Cancelled", value)
+    return check_outcome(value)
+
+
+def _filter(value: object) -> Filter:
+    if not isinstance(value, Filter):
+        raise FieldTypeError("which", "must be a Filter", value, 'tenure.Filter(states=["dead"])')
+    value.parameters()
+    return value
+
+

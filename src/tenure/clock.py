@@ -1,0 +1,37 @@
+"""Who says what time it is: the store does.
+
+Inside Tenure a moment is a whole number of microseconds since 1970 (UTC), the same on every database. This module is the
+only one that asks the machine for the time; on SQLite, whose clock is the machine's, the store asks it here.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from tenure.errors import FieldTypeError
+
+__all__ = ["Moment", "from_micros", "machine_micros", "to_micros"]
+
+Moment = int
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def machine_micros() -> Moment:
+    """The machine's clock."""
+    return time.time_ns() // 1_000
+
+
+def to_micros(moment: datetime, field: str) -> Moment:
+    """An aware datetime as microseconds; a naive one is refused, since nobody can know what it means."""
+    if not isinstance(moment, datetime):
+        raise FieldTypeError(field, "must be a datetime", moment, "pass datetime.now(UTC) + …")
+    if moment.utcoffset() is None:
+        raise FieldTypeError(field, "must be timezone-aware", moment, "add a tzinfo, for example datetime.now(UTC)")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(moment: Moment) -> datetime:
+    """Microseconds as an aware datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=moment)

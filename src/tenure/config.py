@@ -1,0 +1,128 @@
+"""Where the store is, decided once: the argument, else TENURE_URL, else a PostgreSQL DATABASE_URL, else sqlite:///tenure.db.
+
+    sqlite:///jobs.db                     a file Tenure owns (relative; four slashes for an absolute path)
+    sqlite:///app.db?shared=true          the user's own file, Tenure's tables beside theirs
+    postgresql://user@host/db             PostgreSQL, in the schema "tenure"
+
+Options go into the query: prefix= (SQLite), schema= and pgbouncer=true (PostgreSQL), durability=normal (SQLite, opt-in).
+Everything else in a PostgreSQL URL goes to the driver as it is. TENURE_URL=none switches the queue off.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from tenure.errors import FieldError, StoreURLError, UsageError
+
+__all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
+
+log = logging.getLogger("tenure")
+DEFAULT_URL = "sqlite:///tenure.db"
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
+_TRUE = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePlace:
+    """A SQLite file, and how Tenure lives in it."""
+
+    path: str
+    shared: bool
+    prefix: str
+    durability: Literal["full", "normal"]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresPlace:
+    """A PostgreSQL database, and how Tenure lives in it."""
+
+    conninfo: str
+    schema: str
+    pgbouncer: bool
+
+
+def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str:
+    """The URL that counts; the choice is logged, without its password."""
+    env = os.environ if environ is None else environ
+    if url:
+        chosen, why = url, "the argument"
+    elif env.get("TENURE_URL"):
+        chosen, why = env["TENURE_URL"], "TENURE_URL"
+    elif env.get("DATABASE_URL", "").startswith(("postgresql://", "postgres://")):
+        chosen, why = env["DATABASE_URL"], "DATABASE_URL"
+    else:
+        chosen, why = DEFAULT_URL, "the default"
+    if chosen == "none":
+        raise UsageError(
+            f"the queue is switched off ({why} is none); unset TENURE_URL or give the URL of a store to use it"
+        )
+    log.info("store: %s (from %s)", without_password(chosen), why)
+    return chosen
+
+
+def locate(url: str) -> SqlitePlace | PostgresPlace:
+    """The place a URL names."""
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        return _sqlite(url)
+    if scheme in ("postgresql", "postgres"):
+        return _postgres(url)
+    raise StoreURLError(
+        f"store URL: unknown scheme in {without_password(url)!r}; "
+        "use sqlite:///file.db, sqlite:///file.db?shared=true or postgresql://user@host/database"
+    )
+
+
+def identifier(value: str, name: str) -> str:
+    """A schema's or prefix's name: a plain identifier, the only text that ever becomes part of SQL."""
+    if not isinstance(value, str) or not _IDENTIFIER.match(value):
+        raise FieldError(name, "must be a plain identifier: a-z, 0-9 and _, at most 40, no leading digit", value)
+    return value
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be logged."""
+    return re.sub(r"(://[^/@:]*:)[^@]*@", r"\1***@", re.sub(r"(?i)(password=)[^&\s]*", r"\1***", url))
+
+
+def _sqlite(url: str) -> SqlitePlace:
+    parts = urlsplit(url)
+    path = unquote(parts.path)[1:] if not parts.netloc else ""
+    if not path:
+        raise StoreURLError(
+            f"store URL: {url!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
+        )
+    if path == ":memory:":
+        raise StoreURLError("store URL: a queue in memory would lose its jobs; name a file, for example in a tmp folder")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    shared = _flag(options.pop("shared", "false"), "shared")
+    prefix = identifier(options.pop("prefix", "tenure_"), "prefix")
+    durability = options.pop("durability", "full")
+    if durability not in ("full", "normal"):
+        raise FieldError("durability", "must be full or normal", durability)
+    if options:
+        raise StoreURLError(f"store URL: unknown option {next(iter(options))!r}; known: shared, prefix, durability")
+    return SqlitePlace(path, shared, prefix, "normal" if durability == "normal" else "full")
+
+
+def _postgres(url: str) -> PostgresPlace:
+    parts = urlsplit(url)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    ours = {k: v for k, v in options if k in ("schema", "pgbouncer")}
+    rest = urlencode([(k, v) for k, v in options if k not in ours])
+    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, rest, ""))
+    schema = identifier(ours.get("schema", "tenure"), "schema")
+    return PostgresPlace(conninfo, schema, _flag(ours.get("pgbouncer", "false"), "pgbouncer"))
+
+
+def _flag(value: str, name: str) -> bool:
+    try:
+        return _TRUE[value.lower()]
+    except KeyError:
+        raise FieldError(name, "must be true or false", value) from None

@@ -1,0 +1,93 @@
+"""Every error Tenure raises, as one tree.
+
+    TenureError
+    ├── FieldError (ValueError)          an argument breaks a rule: field, rule, value, fix
+    │   ├── FieldTypeError (TypeError)   … because of its type (a naive datetime, say)
+    │   └── PayloadError                 a payload or result cannot be stored; `path` says where inside it
+    ├── ClaimLost                        the claim was taken away; nothing was changed
+    ├── UsageError                       the call cannot work here (wrong connection, no transaction, …)
+    └── StoreError
+        ├── StoreURLError                the URL names no store we know
+        ├── StoreRefused                 the store exists but must not be used (foreign tables, newer schema, …)
+        └── StoreUnavailable             the database is down, full, locked or read-only; try again later
+
+Messages say what is wrong and what to do; the facts are attributes.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClaimLost",
+    "FieldError",
+    "FieldTypeError",
+    "PayloadError",
+    "StoreError",
+    "StoreRefused",
+    "StoreURLError",
+    "StoreUnavailable",
+    "TenureError",
+    "UsageError",
+]
+
+_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """The value as an error message shows it: short, and never a wall of text."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+class TenureError(Exception):
+    """The root: catch this to catch everything Tenure raises on purpose."""
+
+
+class FieldError(TenureError, ValueError):
+    """An argument breaks a rule. Nothing was stored."""
+
+    def __init__(self, field: str, rule: str, value: object, fix: str = "") -> None:
+        self.field, self.rule, self.value, self.fix = field, rule, value, fix
+        super().__init__(f"{field}: {rule}, got {shown(value)}" + (f"; {fix}" if fix else ""))
+
+
+class FieldTypeError(FieldError, TypeError):
+    """An argument has a type that cannot work. Nothing was stored."""
+
+
+class PayloadError(FieldError):
+    """A payload or result cannot be stored; `path` is where inside it."""
+
+    def __init__(self, field: str, path: str, rule: str, value: object, fix: str = "") -> None:
+        self.path = path
+        super().__init__(f"{field}{path}", rule, value, fix)
+
+
+class ClaimLost(TenureError):
+    """The claim was taken away (reclaimed, cancelled or settled before): nothing was changed."""
+
+    def __init__(self, job_id: str, epoch: int) -> None:
+        self.job_id, self.epoch = job_id, epoch
+        super().__init__(
+            f"the claim on job {job_id} at epoch {epoch} is lost: its lease ran out and the job was taken back, "
+            "or it was settled before; roll back what this attempt did"
+        )
+
+
+class UsageError(TenureError):
+    """The call cannot work here; the message says what to do instead."""
+
+
+class StoreError(TenureError):
+    """Something about the database."""
+
+
+class StoreURLError(StoreError, ValueError):
+    """The URL names no store we know."""
+
+
+class StoreRefused(StoreError):
+    """The store exists but must not be used by this code."""
+
+
+class StoreUnavailable(StoreError):
+    """The database is down, full, locked or read-only. Nothing was acknowledged."""

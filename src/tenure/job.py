@@ -1,0 +1,348 @@
+"""What a job is, what states it passes through, and what a claim on it is.
+
+A `Job` is a frozen picture of a row; its parts are decoded when they are first looked at, so that reading 500 jobs to
+run them costs next to nothing. A `Claim` is the proof that a worker holds a job: (id, epoch) is the whole fence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, Literal, NewType, Protocol, overload
+
+from tenure.clock import from_micros
+from tenure.errors import PayloadError, UsageError
+
+__all__ = [
+    "CLAIM_COLUMNS",
+    "JOB_COLUMNS",
+    "PENDING",
+    "TRANSITIONS",
+    "Attempt",
+    "Cancelling",
+    "Claim",
+    "Enqueued",
+    "Job",
+    "JobId",
+    "Order",
+    "Renewed",
+    "Replayed",
+    "Request",
+    "State",
+]
+
+JobId = NewType("JobId", str)
+Order = Literal["strict", "start"]
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    SCHEDULED = "scheduled"
+    WAITING = "waiting"
+    READY = "ready"
+    RUNNING = "running"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+PENDING: Final = (State.SCHEDULED, State.WAITING, State.READY)
+FINISHED: Final = (State.DONE, State.DEAD, State.CANCELLED)
+
+_S = State
+TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
+    "enqueue": ((None, _S.SCHEDULED), (None, _S.WAITING), (None, _S.READY)),
+    "promote": ((_S.SCHEDULED, _S.READY), (_S.SCHEDULED, _S.WAITING)),
+    "admit": ((_S.WAITING, _S.READY),),
+    "claim": ((_S.READY, _S.RUNNING),),
+    "done": ((_S.RUNNING, _S.DONE),),
+    "fail": (
+        (_S.RUNNING, _S.SCHEDULED),
+        (_S.RUNNING, _S.READY),
+        (_S.RUNNING, _S.WAITING),
+        (_S.RUNNING, _S.DEAD),
+        (_S.RUNNING, _S.CANCELLED),
+    ),
+    "snooze": (
+        (_S.RUNNING, _S.SCHEDULED),
+        (_S.RUNNING, _S.READY),
+        (_S.RUNNING, _S.WAITING),
+        (_S.RUNNING, _S.CANCELLED),
+    ),
+    "release": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.CANCELLED)),
+    "bury": ((_S.RUNNING, _S.DEAD),),
+    "cancelled": ((_S.RUNNING, _S.CANCELLED),),
+    "cancel": ((_S.SCHEDULED, _S.CANCELLED), (_S.WAITING, _S.CANCELLED), (_S.READY, _S.CANCELLED)),
+    "reclaim": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.DEAD), (_S.RUNNING, _S.CANCELLED)),
+    "expire": tuple((s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.CANCELLED, _S.DEAD)),
+    "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
+}
+"""The life of a job as data: every move that any verb may make. `None` is "not there yet"."""
+
+
+CLAIM_COLUMNS: Final = (
+    "id", "seq", "epoch", "kind", "queue", "rank", "payload", "attempt", "max_attempts", "crashes", "run_at",
+    "created_at", "lease_until", "started_at", "expires_at", "group_key", "parent", "flow", "tenant", "extra", "error",
+)  # fmt: skip
+JOB_COLUMNS: Final = (
+    *CLAIM_COLUMNS,
+    "state", "worker", "finished_at", "outcome", "reason", "result", "progress", "progress_note", "cancel_at",
+    "group_limit",
+)  # fmt: skip
+_UNTOLD: Final = (None,) * (len(JOB_COLUMNS) - len(CLAIM_COLUMNS) - 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job as it stood when it was read."""
+
+    id: JobId
+    seq: int
+    kind: str
+    queue: str
+    priority: int
+    state: State
+    payload_text: str
+    attempt: int
+    max_attempts: int
+    crashes: int
+    epoch: int
+    run_at: datetime
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    lease_until: datetime | None
+    worker: str | None
+    expires_at: datetime | None
+    timeout: timedelta | None
+    unique: str | None
+    unique_for: timedelta | None
+    group: str | None
+    group_limit: int | None
+    order: Order | None
+    tags: tuple[str, ...]
+    meta: Mapping[str, str]
+    parent: JobId | None
+    flow: str | None
+    tenant: str | None
+    error: str | None
+    reason: str | None
+    outcome: str | None
+    result_text: str | None
+    progress: float | None
+    progress_note: str | None
+    cancel_asked_at: datetime | None
+
+    @property
+    def payload(self) -> Any:
+        """What was enqueued, decoded anew at every look."""
+        return decode_text(self.payload_text)
+
+    @property
+    def result(self) -> Any:
+        """What the handler returned, or None."""
+        return None if self.result_text is None else decode_text(self.result_text)
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> Job:
+        """The job a row in the order of JOB_COLUMNS tells of."""
+        r = dict(zip(JOB_COLUMNS, row, strict=True))
+        extra: dict[str, Any] = json.loads(r["extra"]) if r["extra"] else {}
+        return cls(
+            id=r["id"],
+            seq=r["seq"],
+            kind=r["kind"],
+            queue=r["queue"],
+            priority=-r["rank"],
+            state=State(r["state"]),
+            payload_text=r["payload"],
+            attempt=r["attempt"],
+            max_attempts=r["max_attempts"],
+            crashes=r["crashes"],
+            epoch=r["epoch"],
+            run_at=from_micros(r["run_at"]),
+            created_at=from_micros(r["created_at"]),
+            started_at=_moment(r["started_at"]),
+            finished_at=_moment(r["finished_at"]),
+            lease_until=_moment(r["lease_until"]),
+            worker=r["worker"],
+            expires_at=_moment(r["expires_at"]),
+            timeout=_span(extra.get("timeout")),
+            unique=extra.get("unique"),
+            unique_for=_span(extra.get("unique_for")),
+            group=r["group_key"],
+            group_limit=r["group_limit"],
+            order=extra.get("order", "strict") if r["group_key"] is not None else None,
+            tags=tuple(extra.get("tags", ())),
+            meta=extra.get("meta", {}),
+            parent=r["parent"],
+            flow=r["flow"],
+            tenant=r["tenant"],
+            error=r["error"],
+            reason=r["reason"],
+            outcome=r["outcome"],
+            result_text=r["result"],
+            progress=r["progress"],
+            progress_note=r["progress_note"],
+            cancel_asked_at=_moment(r["cancel_at"]),
+        )
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_micros(value)
+
+
+def _span(value: int | None) -> timedelta | None:
+    return None if value is None else timedelta(microseconds=value)
+
+
+def decode_text(text: str) -> Any:
+    """JSON text as the store keeps it; a text that is no JSON is a PayloadError, raised only for who looks."""
+    try:
+        return json.loads(text)
+    except ValueError as cause:
+        raise PayloadError("payload", "", f"is not JSON ({cause})", text[:40], "look at job.payload_text") from None
+
+
+class SyncConnection(Protocol):
+    """A caller's own connection or session that answers at once (psycopg, sqlite3, SQLAlchemy)."""
+
+    def commit(self) -> None:
+        """Commit."""
+        ...
+
+
+class AsyncConnection(Protocol):
+    """A caller's own connection or session that is awaited (psycopg, aiosqlite, SQLAlchemy)."""
+
+    def commit(self) -> Awaitable[None]:
+        """Commit."""
+        ...
+
+
+class AsyncpgConnection(Protocol):
+    """A caller's own asyncpg connection, which has no commit of its own."""
+
+    def is_in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        ...
+
+
+class ClaimOwner(Protocol):
+    """Who made a claim, and can settle it in somebody's transaction."""
+
+    def settle_in(self, claim: Claim, connection: object, outcome: Any) -> Any:
+        """Settle inside the caller's transaction: None, or something to await where the connection is async."""
+        ...
+
+
+class Claim:
+    """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
+
+    __slots__ = ("_owner", "_row", "epoch", "id", "worker")
+
+    def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
+        self._row = row
+        self._owner = owner
+        self.id: JobId = row[0]
+        self.epoch: int = row[2]
+        self.worker = worker
+
+    @property
+    def seq(self) -> int:
+        """The job's place in the order of arrival."""
+        return self._row[1]  # type: ignore[no-any-return]
+
+    @property
+    def kind(self) -> str:
+        """The job's kind, without building the whole Job."""
+        return self._row[3]  # type: ignore[no-any-return]
+
+    @property
+    def group(self) -> str | None:
+        """The job's group key."""
+        return self._row[15]  # type: ignore[no-any-return]
+
+    @property
+    def job(self) -> Job:
+        """The job as it was when it was claimed."""
+        return Job.of((*self._row, State.RUNNING, self.worker, *_UNTOLD))
+
+    @overload
+    def settle_in(self, connection: SyncConnection, outcome: Any) -> None: ...
+    @overload
+    def settle_in(self, connection: AsyncConnection | AsyncpgConnection, outcome: Any) -> Awaitable[None]: ...
+
+    def settle_in(self, connection: Any, outcome: Any) -> Any:
+        """Settle inside the caller's own transaction: its writes and the job's end commit together.
+
+        Raises ClaimLost if the claim was taken away, so that the transaction rolls back. Await it where the
+        connection is an async one.
+        """
+        if self._owner is None:
+            raise UsageError("this claim was not made by a Queue, so it does not know its store; use queue.using(connection)")
+        return self._owner.settle_in(self, connection, outcome)
+
+    def __repr__(self) -> str:
+        return f"Claim(id={self.id!r}, epoch={self.epoch}, kind={self.kind!r}, worker={self.worker!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """What enqueue did: `inserted`, or not, and then `id` is the job that was there before."""
+
+    id: JobId
+    inserted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What renew found: claims kept (those asked to cancel among them), and claims lost."""
+
+    kept: frozenset[JobId]
+    cancelling: frozenset[JobId]
+    lost: frozenset[JobId]
+
+
+class Cancelling(StrEnum):
+    """What cancel did."""
+
+    CANCELLED = "cancelled"
+    ASKED = "asked"
+    FINISHED = "finished"
+    UNKNOWN = "unknown"
+
+
+class Replayed(StrEnum):
+    """What replay did."""
+
+    REPLAYED = "replayed"
+    CONFLICT = "conflict"
+    NOT_FINISHED = "not_finished"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The web request a job was made from: the exact body and the headers chosen to be kept."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One failed attempt (or crash) in a job's history."""
+
+    attempt: int
+    epoch: int
+    worker: str | None
+    started_at: datetime | None
+    finished_at: datetime
+    error_kind: str
+    message: str
+    traceback: str | None

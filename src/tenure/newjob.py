@@ -1,0 +1,248 @@
+"""A job before it is stored: its options, checked at the door.
+
+Whatever breaks a rule raises an error that names the field, the rule, the value and the fix, and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+from uuid_utils import uuid7
+
+from tenure.clock import to_micros
+from tenure.duration import Duration, micros, parse
+from tenure.errors import FieldError, FieldTypeError
+from tenure.job import JobId, Order, Request
+from tenure.payload import MAX_PAYLOAD, encode
+
+__all__ = ["MAX_NAME", "NewJob", "Row", "check", "check_id", "check_name", "new_id"]
+
+MAX_NAME = 200
+MAX_KEY = 8_192
+MAX_TAGS = 32
+_INT16 = range(-32_768, 32_768)
+_INT32_MAX = 2_147_483_647
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to enqueue.
+
+    `unique` with no `unique_for` means: at most one such job of this kind pending or running. With `unique_for` it
+    means: at most one in that period from the first enqueue, even after the job is gone. `group` lets `group_limit`
+    jobs of the same key run at a time; with order "strict" a failed head holds its successors until it ends, with
+    "start" it steps aside while it waits.
+    """
+
+    kind: str
+    payload: Any = None
+    queue: str = "default"
+    priority: int = 0
+    run_at: datetime | None = None
+    delay: Duration | None = None
+    max_attempts: int = 5
+    unique: str | None = None
+    unique_for: Duration | None = None
+    group: str | None = None
+    group_limit: int = 1
+    order: Order = "strict"
+    expires_at: datetime | None = None
+    expires_in: Duration | None = None
+    timeout: Duration | None = None
+    tags: Sequence[str] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
+    parent: str | None = None
+    flow: str | None = None
+    tenant: str | None = None
+    request: Request | None = None
+    id: str | None = None
+
+
+@dataclass(slots=True)
+class Row:
+    """A checked job, as the store takes it: text, whole numbers, microseconds."""
+
+    id: JobId
+    queue: str
+    kind: str
+    rank: int
+    payload: str
+    max_attempts: int
+    run_at: int | None
+    delay: int | None
+    expires_at: int | None
+    expires_in: int | None
+    unique_hash: str | None
+    unique_for: int | None
+    group_key: str | None
+    group_limit: int | None
+    parent: str | None
+    flow: str | None
+    tenant: str | None
+    extra: str | None
+    request: Request | None
+
+    @property
+    def alone(self) -> bool:
+        """Whether one statement stores it."""
+        return self.unique_for is None and self.group_key is None and self.request is None
+
+
+def new_id() -> JobId:
+    """A fresh UUIDv7: known before the commit, ordered by time."""
+    return JobId(str(uuid7()))
+
+
+def check_id(value: object, name: str = "id") -> JobId:
+    """A job id in its one spelling, from text or a UUID."""
+    if type(value) is str and len(value) == 36 and value.islower():
+        try:
+            UUID(value)
+        except ValueError:
+            raise FieldError(name, "must be a UUID", value) from None
+        return JobId(value)
+    if not isinstance(value, (str, UUID)):
+        raise FieldTypeError(name, "must be a UUID or its text", value)
+    try:
+        return JobId(str(UUID(str(value))))
+    except ValueError:
+        raise FieldError(name, "must be a UUID", value) from None
+
+
+def check_name(value: object, name: str) -> str:
+    """A queue's or kind's name: 1 to 200 printable characters."""
+    if not isinstance(value, str):
+        raise FieldTypeError(name, "must be text", value)
+    if not 1 <= len(value) <= MAX_NAME:
+        raise FieldError(name, f"must be 1 to {MAX_NAME} characters", value)
+    if not value.isprintable() or value != value.strip():
+        raise FieldError(name, "must be printable, without space around it", value)
+    return value
+
+
+def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> Row:
+    """The job as a row; raises for the first rule it breaks."""
+    run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
+    expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
+    unique_for = None if job.unique_for is None else micros(parse(job.unique_for, "unique_for"))
+    if unique_for is not None and job.unique is None:
+        raise FieldError("unique_for", "needs a unique key", job.unique_for, "pass unique=…")
+    if unique_for == 0:
+        raise FieldError("unique_for", "must be longer than zero", job.unique_for, "leave it out for 'in flight'")
+    group_limit = None
+    if job.group is not None:
+        _key(job.group, "group")
+        group_limit = _whole(job.group_limit, "group_limit", 1, _INT32_MAX)
+        if job.order not in ("strict", "start"):
+            raise FieldError("order", 'must be "strict" or "start"', job.order)
+    return Row(
+        id=given or (new_id() if job.id is None else check_id(job.id)),
+        queue=check_name(job.queue, "queue"),
+        kind=check_name(job.kind, "kind"),
+        rank=-_whole(job.priority, "priority", _INT16.start, _INT16.stop - 1),
+        payload=encode(job.payload, "payload", limit),
+        max_attempts=_whole(job.max_attempts, "max_attempts", 1, _INT32_MAX),
+        run_at=run_at,
+        delay=delay,
+        expires_at=expires_at,
+        expires_in=expires_in,
+        unique_hash=None if job.unique is None else _fingerprint(job.kind, _key(job.unique, "unique")),
+        unique_for=unique_for,
+        group_key=job.group,
+        group_limit=group_limit,
+        parent=None if job.parent is None else check_id(job.parent, "parent"),
+        flow=None if job.flow is None else _key(job.flow, "flow", MAX_NAME),
+        tenant=None if job.tenant is None else _key(job.tenant, "tenant", MAX_NAME),
+        extra=_extra(job, unique_for),
+        request=_request(job.request),
+    )
+
+
+def _when(at: datetime | None, span: Duration | None, at_name: str, span_name: str) -> tuple[int | None, int | None]:
+    if at is not None and span is not None:
+        raise FieldError(span_name, f"must not be given beside {at_name}", span, "pass one of the two")
+    return (
+        None if at is None else to_micros(at, at_name),
+        None if span is None else micros(parse(span, span_name)),
+    )
+
+
+def _whole(value: object, name: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FieldTypeError(name, "must be a whole number", value)
+    if not low <= value <= high:
+        raise FieldError(name, f"must be from {low} to {high}", value)
+    return value
+
+
+def _key(value: object, name: str, longest: int = MAX_KEY) -> str:
+    if not isinstance(value, str):
+        raise FieldTypeError(name, "must be text", value)
+    if not 1 <= len(value) <= longest:
+        raise FieldError(name, f"must be 1 to {longest} characters", value)
+    if "\x00" in value or not value.isascii():
+        try:
+            clean = "\x00" not in value.encode().decode()
+        except UnicodeError:
+            clean = False
+        if not clean:
+            raise FieldError(name, "must be text without NUL or lone surrogates", value)
+    return value
+
+
+def _fingerprint(kind: str, key: str) -> str:
+    """128 bits that stand for (kind, key): an index entry of one size whatever the key's length."""
+    return blake2b(f"{len(kind)}:{kind}{key}".encode(), digest_size=16).hexdigest()
+
+
+def _extra(job: NewJob, unique_for: int | None) -> str | None:
+    """What the store keeps but never decides by, as one text; None for most jobs."""
+    extra: dict[str, Any] = {}
+    if job.unique is not None:
+        extra["unique"] = job.unique
+    if unique_for is not None:
+        extra["unique_for"] = unique_for
+    if job.group is not None and job.order != "strict":
+        extra["order"] = job.order
+    if job.timeout is not None:
+        timeout = micros(parse(job.timeout, "timeout"))
+        if timeout == 0:
+            raise FieldError("timeout", "must be longer than zero", job.timeout, "leave it out for no timeout")
+        extra["timeout"] = timeout
+    if job.tags:
+        extra["tags"] = _tags(job.tags)
+    if job.meta:
+        extra["meta"] = _texts(job.meta, "meta")
+    return json.dumps(extra, separators=(",", ":")) if extra else None
+
+
+def _tags(tags: Sequence[str]) -> list[str]:
+    if isinstance(tags, str):
+        raise FieldTypeError("tags", "must be a list of text", tags, f"write [{tags!r}]")
+    if len(tags) > MAX_TAGS:
+        raise FieldError("tags", f"must be at most {MAX_TAGS}", len(tags))
+    return [_key(tag, "tags", MAX_NAME) for tag in tags]
+
+
+def _texts(values: Mapping[str, str], name: str) -> dict[str, str]:
+    if not isinstance(values, Mapping):
+        raise FieldTypeError(name, "must map text to text", values)
+    return {_key(k, name, MAX_NAME): _text(v, f"{name}.{k}") for k, v in values.items()}
+
+
+def _text(value: object, name: str) -> str:
+    return "" if value == "" else _key(value, name)
+
+
+def _request(request: Request | None) -> Request | None:
+    if request is None:
+        return None
+    if not isinstance(request.body, (bytes, bytearray, memoryview)):
+        raise FieldTypeError("request.body", "must be bytes", request.body)
+    return Request(bytes(request.body), _texts(request.headers, "request.headers"))

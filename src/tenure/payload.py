@@ -1,0 +1,114 @@
+"""Payloads, results and error texts on their way into the store, and back.
+
+A payload is JSON kept as ASCII text on every database, so it comes back exactly as it went in: no NaN, no silent change
+of keys, at most 1 MiB and 100 levels. What cannot be kept is refused with the path inside it. Error texts are never
+refused: they are cleaned, masked and cut, because a failure must always be recordable.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from tenure.errors import PayloadError
+
+__all__ = ["MAX_DEPTH", "MAX_ERROR", "MAX_PAYLOAD", "MAX_RESULT", "clean_error", "encode", "mask"]
+
+MAX_PAYLOAD = 1_048_576
+MAX_RESULT = 65_536
+MAX_DEPTH = 100
+MAX_ERROR = 4_096
+MAX_TRACEBACK = 16_384
+
+_PLAIN = (str, int, float, bool, type(None))
+_FIX_TYPE = "use JSON values: dict, list, str, int, float, bool, None (or what msgspec can turn into them)"
+
+
+def encode(value: Any, field: str = "payload", limit: int = MAX_PAYLOAD) -> str:
+    """`value` as ASCII JSON text; PayloadError with the path inside it where that cannot be."""
+    try:
+        text = _encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError, UnicodeError) as cause:
+        _find_fault(value, field, "", 0)
+        raise PayloadError(field, "", f"must be JSON ({cause})", value, _FIX_TYPE) from None
+    if not _keys_are_text(value) or text.count("[") + text.count("{") > MAX_DEPTH:
+        _find_fault(value, field, "", 0)
+    if len(text) > limit:
+        raise PayloadError(
+            field,
+            "",
+            f"must be at most {limit} bytes of JSON, this is {len(text)}",
+            text[:40],
+            "store the bulk elsewhere and pass a reference to it",
+        )
+    return text
+
+
+def _builtins(value: Any) -> Any:
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+_encode = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_builtins, check_circular=True
+).encode
+
+
+def _keys_are_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if type(key) is not str or (isinstance(inner, (dict, list, tuple)) and not _keys_are_text(inner)):
+                return False
+    elif isinstance(value, (list, tuple)):
+        return all(_keys_are_text(inner) for inner in value if isinstance(inner, (dict, list, tuple)))
+    return True
+
+
+def _find_fault(value: Any, field: str, path: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise PayloadError(field, path, f"must be nested at most {MAX_DEPTH} deep", "…", "flatten it")
+    if isinstance(value, float) and not isfinite(value):
+        raise PayloadError(field, path, "must be a finite number", value, "use None or text")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise PayloadError(field, f"{path}[{key!r}]", "must have text keys", key, "use str(key)")
+            _find_fault(inner, field, f"{path}.{key}", depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            _find_fault(inner, field, f"{path}[{index}]", depth + 1)
+    elif not isinstance(value, _PLAIN):
+        try:
+            plain = _builtins(value)
+        except (TypeError, ValueError) as cause:
+            raise PayloadError(field, path, f"must be JSON-able ({cause})", value, _FIX_TYPE) from None
+        _find_fault(plain, field, path, depth + 1)
+
+
+_SECRETS = (
+    (re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"), "[bot token]"),
+    (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(@)"), r"\1***\2"),
+    (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?:(bearer|basic|token)\s+)?[^\s'\",]+"), r"\1\2 ***"),
+    (re.compile(r"(?i)\b(password|passwd|pwd|secret|api[_-]?key|access[_-]?token)(['\"]?\s*[:=]\s*)['\"]?[^\s'\",&]+"), r"\1\2***"),
+)  # fmt: skip
+
+
+def mask(text: str) -> str:
+    """`text` with what looks like a secret made unreadable: tokens, passwords in URLs, Authorization headers."""
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def clean_error(text: object, limit: int = MAX_ERROR) -> str:
+    """Error text that every store can keep: no NUL, no lone surrogates, secrets masked, cut at `limit` characters."""
+    try:
+        body = text if isinstance(text, str) else str(text)
+    except Exception:  # noqa: BLE001 - a failing __str__ must not hide the failure itself
+        body = f"<{type(text).__name__} whose text could not be read>"
+    body = body[: limit * 4].replace("\x00", "\ufffd")
+    body = mask(body.encode("utf-8", "replace").decode("utf-8"))
+    return body if len(body) <= limit else body[: limit - 1] + "…"

@@ -1,0 +1,1 @@
+"""The store: the only folder with SQL. Verbs once, as plans; SQL twice; waiting twice."""

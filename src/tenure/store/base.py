@@ -1,0 +1,85 @@
+"""What every store does the same way: run plans, and try again when the database went away.
+
+Every plan that may be tried again is made anew (`make(again)`): ids come from the client and settles are fenced, so asking
+twice is safe. `again` tells a plan that an earlier try may have been committed although its answer was lost.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from tenure.errors import StoreUnavailable
+from tenure.store.dialect import Dialect
+from tenure.store.lanes import LaneMemory
+from tenure.store.plan import Plan
+
+__all__ = ["Broken", "LockBusy", "Make", "Pid", "Store", "with_patience"]
+
+T = TypeVar("T")
+Make = Callable[[bool], Plan[T]]
+
+
+class Broken(Exception):  # noqa: N818 - not an error users see
+    """The database went away or asked for another try; `asked` tells whether it may have done what it was asked."""
+
+    def __init__(self, cause: BaseException, why: str, *, asked: bool) -> None:
+        self.cause, self.why, self.asked = cause, why, asked
+        super().__init__(why)
+
+
+class LockBusy(Exception):  # noqa: N818 - not an error users see
+    """An impatient plan met a row that somebody's transaction holds; nothing was changed."""
+
+
+class Store(Protocol):
+    """A database that keeps jobs."""
+
+    dialect: Dialect
+    memory: LaneMemory
+
+    def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
+        """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
+        ...
+
+    def check_foreign(self, connection: Any) -> None:
+        """Refuse a caller's connection that cannot be this store's."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+def with_patience(once: Callable[[bool], T], *, patience: float, repeatable: bool) -> T:
+    """Try until it works, at most for `patience` seconds; `once(again)` raises Broken when it is worth another try."""
+    deadline = time.monotonic() + patience
+    rest = 0.0
+    asked = False
+    while True:
+        try:
+            return once(asked)
+        except Broken as broken:
+            if broken.asked and not repeatable:
+                raise StoreUnavailable(f"{broken.why}; whether the call took effect is not known: look before you repeat it") from broken.cause
+            asked = asked or broken.asked
+            if time.monotonic() + rest > deadline:
+                raise StoreUnavailable(broken.why) from broken.cause
+        time.sleep(rest)
+        rest = min(max(rest * 2, 0.05), 1.0)
+
+
+class Pid:
+    """Tells a forked child that what it holds is its parent's."""
+
+    __slots__ = ("_pid",)
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def mine(self) -> bool:
+        """Whether this is still the process that opened it."""
+        return os.getpid() == self._pid

@@ -1,0 +1,137 @@
+"""claim: jobs out of the line, under a lease; and renew, progress: what keeps a claim alive.
+
+A claim that finds less than it was asked for first does the chores nobody else may have done (promote what is due, take
+back what is overdue, expire), then looks from the start. So a bare loop of claim and settle is a correct worker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tenure.job import Claim, ClaimOwner, JobId, Renewed
+from tenure.store.dialect import Capabilities
+from tenure.store.groups import admit_woken
+from tenure.store.lanes import Lane, LaneMemory, Scope
+from tenure.store.pack import pack, pack_claims
+from tenure.store.plan import Plan, Statement
+from tenure.store.upkeep import expire, promote, reclaim
+
+__all__ = ["claim", "progress", "renew"]
+
+_CHORE = 500
+_LOOKS = 24
+_TRIES = 3
+_SLACK = 5_000_000
+_SWEEP_ALL_EVERY = 5.0
+
+
+def claim(  # noqa: PLR0913 - the verb's own options
+    memory: LaneMemory,
+    can: Capabilities,
+    *,
+    limit: int,
+    queues: tuple[str, ...] | None,
+    kinds: tuple[str, ...] | None,
+    lease: int,
+    worker: str,
+    started: bool,
+    now: int | None,
+    owner: ClaimOwner | None,
+) -> Plan[list[Claim]]:
+    """Take up to `limit` jobs: higher priority first, then earlier run_at, then seq."""
+    scope = memory.scope(queues, kinds)
+    taken: list[tuple[Any, ...]] = []
+    terms = {"now": now, "lease": lease, "worker": worker, "started": started}
+    if can.marks and now is None and scope.fresh:
+        taken = yield from _take(scope, can, limit, terms)
+    if len(taken) < limit:
+        yield from _tend(memory, can, now)
+        scope.forget_marks()
+        for _ in range(_TRIES):
+            more = yield from _take(scope, can, limit - len(taken), terms)
+            taken += more
+            if not more or len(taken) >= limit or not can.quotas:
+                break
+    taken.sort(key=lambda r: (r[5], r[10], r[1]))
+    return [Claim(row, worker, owner) for row in taken]
+
+
+def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
+    now = terms["now"]
+    quotas = yield from _look(scope, can, limit, now)
+    lanes = [scope.row(lane, quota) for lane, quota in quotas.items()]
+    if not lanes:
+        return []
+    answer = yield Statement("claim", {**terms, "lanes": pack(lanes), "limit": limit}, alone=not can.takes)
+    rows = list(answer.rows)
+    if rows and can.takes:
+        yield Statement("claim_take", {**terms, "seqs": str([r[1] for r in rows])})
+    if can.marks:
+        scope.advance(rows)
+    return rows
+
+
+def _look(scope: Scope, can: Capabilities, limit: int, now: int | None) -> Plan[dict[Lane, int]]:
+    """How many jobs to take from each lane; new lanes are met on the way, twice as many with every look."""
+    for _ in range(_LOOKS):
+        mine = scope.mine()
+        counted = mine if can.quotas and len(mine) > 1 else []
+        params = {
+            "lanes": pack([scope.row(lane, 0) for lane in counted]),
+            "gaps": pack(scope.gaps()),
+            "limit": limit,
+            "now": now,
+        }
+        answer = yield Statement("look", params, alone=True, reads=True)
+        new = [Lane(q, k, r) for q, k, r, quota in answer.rows if quota == 0]
+        if not new:
+            if counted:
+                return {Lane(q, k, r): quota for q, k, r, quota in answer.rows}
+            return dict.fromkeys(mine, limit)
+        scope.add(new)
+    return dict.fromkeys(scope.mine(), limit)
+
+
+def _tend(memory: LaneMemory, can: Capabilities, now: int | None) -> Plan[None]:
+    """Do the chores that stand between jobs and a claim; a sweep starts where the last one ended, now and then anew."""
+    anew = not can.marks or now is not None or time.monotonic() - memory.swept_all > _SWEEP_ALL_EVERY
+    after = 0 if anew else max(memory.swept - _SLACK, 0)
+    answer = yield Statement("tend", {"now": now, "after": after}, alone=True, reads=True)
+    moment, due, overdue, expired, woken = answer.rows[0]
+    if anew:
+        memory.swept_all = time.monotonic()
+    memory.swept = moment
+    if expired:
+        yield from expire(can, limit=_CHORE, now=now)
+    if due:
+        yield from promote(can, limit=_CHORE, after=after, now=now)
+    if overdue:
+        yield from reclaim(can, limit=_CHORE, after=after, now=now)
+    if woken:
+        yield from admit_woken(can)
+
+
+def renew(claims: Sequence[Claim], *, lease: int, now: int | None) -> Plan[Renewed]:
+    """Push leases forward. A row that somebody's transaction holds is passed over: its claim stands, unrenewed."""
+    if not claims:
+        return Renewed(frozenset(), frozenset(), frozenset())
+    packed = pack_claims(claims)
+    answer = yield Statement("renew", {"claims": packed, "lease": lease, "now": now}, alone=True)
+    found: dict[str, bool] = dict(answer.rows)
+    if len(found) < len(claims):
+        answer = yield Statement("held_claims", {"claims": packed}, alone=True, reads=True)
+        found = {**dict(answer.rows), **found}
+    return Renewed(
+        kept=frozenset(JobId(i) for i in found),
+        cancelling=frozenset(JobId(i) for i, asked in found.items() if asked),
+        lost=frozenset(c.id for c in claims if c.id not in found),
+    )
+
+
+def progress(claim: Claim, *, done: float, note: str | None) -> Plan[bool]:
+    """Tell how far a held job is; False if the claim is lost."""
+    params = {"id": claim.id, "epoch": claim.epoch, "progress": done, "note": note}
+    answer = yield Statement("progress", params, alone=True)
+    return answer.count == 1

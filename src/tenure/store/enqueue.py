@@ -1,0 +1,143 @@
+"""enqueue: jobs into the store, each answered inserted or duplicate; never raises for a duplicate, never touches one.
+
+Ids are made by the client, so an enqueue whose answer was lost is simply asked again: `again` makes the plan look first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tenure.errors import StoreError
+from tenure.job import Enqueued, JobId
+from tenure.newjob import NewJob, Row, check
+from tenure.payload import MAX_PAYLOAD
+from tenure.store.dialect import Capabilities
+from tenure.store.groups import admit
+from tenure.store.pack import pack
+from tenure.store.plan import Plan, Statement
+
+__all__ = ["COLUMNS", "enqueue", "enqueue_plain"]
+
+COLUMNS = (
+    "id", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in",
+    "unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra",
+)  # fmt: skip
+_TRIES = 5
+
+
+def enqueue(
+    rows: Sequence[Row], can: Capabilities, *, now: int | None, again: bool = False, inside: bool = False
+) -> Plan[list[Enqueued]]:
+    """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
+    if len(rows) == 1 and rows[0].alone and not again and not inside:
+        answer = yield Statement("enqueue", {"now": now}, rows=[_columns(rows[0])], alone=True)
+        if answer.count == 1:
+            return [Enqueued(rows[0].id, inserted=True)]
+        again = True
+    found: dict[str, JobId] = {}
+    if again:
+        found = yield from _resolve(rows)
+    found |= yield from _take_periods([r for r in rows if r.unique_for is not None and r.id not in found], now)
+    missing = [r for r in rows if r.id not in found]
+    for _ in range(_TRIES):
+        if not missing:
+            break
+        answer = yield Statement("enqueue", {"now": now}, rows=[_columns(r) for r in missing])
+        if answer.count == len(missing):
+            found |= {r.id: r.id for r in missing}
+        else:
+            # A slot may be freed between the insert and this look; then nobody is found, and the row is tried again.
+            found |= yield from _resolve(missing)
+        missing = [r for r in rows if r.id not in found]
+    if missing:
+        raise StoreError(f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again")
+    inserted = [r for r in rows if found[r.id] == r.id]
+    for row in inserted:
+        if row.request is not None:
+            headers = pack_headers(row.request.headers)
+            yield Statement("request_add", {"id": row.id, "body": row.request.body, "headers": headers})
+    yield from admit([r.group_key for r in inserted if r.group_key is not None], can)
+    return [Enqueued(found[r.id], inserted=found[r.id] == r.id) for r in rows]
+
+
+def enqueue_plain(
+    jobs: Sequence[NewJob], ids: Sequence[JobId], *, now: int | None, limit: int = MAX_PAYLOAD
+) -> Plan[list[Enqueued]]:
+    """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent."""
+    answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
+    moment: int = answer.rows[0][0]
+    yield Statement("copy", {"now": moment}, rows=_Checked(jobs, ids, limit))
+    return [Enqueued(i, inserted=True) for i in ids]
+
+
+class _Checked(Sequence[Any]):
+    """Jobs checked one by one as they are taken; one that breaks a rule breaks the copy, and nothing is stored."""
+
+    def __init__(self, jobs: Sequence[NewJob], ids: Sequence[JobId], limit: int) -> None:
+        self._jobs, self._ids, self._limit = jobs, ids, limit
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __getitem__(self, at: Any) -> Any:
+        return check(self._jobs[at], self._limit, self._ids[at])
+
+    def __iter__(self) -> Iterator[Row]:
+        limit = self._limit
+        for job, given in zip(self._jobs, self._ids, strict=True):
+            yield check(job, limit, given)
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "queue": row.queue,
+        "kind": row.kind,
+        "rank": row.rank,
+        "payload": row.payload,
+        "max_attempts": row.max_attempts,
+        "run_at": row.run_at,
+        "delay": row.delay,
+        "expires_at": row.expires_at,
+        "expires_in": row.expires_in,
+        "unique_hash": row.unique_hash if row.unique_for is None else None,
+        "group_key": row.group_key,
+        "group_limit": row.group_limit,
+        "parent": row.parent,
+        "flow": row.flow,
+        "tenant": row.tenant,
+        "extra": row.extra,
+    }
+
+
+def _resolve(rows: Sequence[Row]) -> Plan[dict[str, JobId]]:
+    """Which job stands for each row: itself if it is stored, else the holder of its unique slot; absent if neither."""
+    asked = [
+        {"id": r.id, "unique_hash": r.unique_hash if r.unique_for is None else None} for r in rows
+    ]
+    answer = yield Statement("resolve", {"rows": pack(asked)})
+    found: dict[str, JobId] = {}
+    for given, holder in answer.rows:
+        if given == holder or given not in found:
+            found[given] = JobId(holder)
+    return found
+
+
+def _take_periods(rows: Sequence[Row], now: int | None) -> Plan[dict[str, JobId]]:
+    """Take the ledger's periods; the rows that lost theirs are answered with who holds it."""
+    if not rows:
+        return {}
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(str(row.unique_hash), row)
+    asked = [{"id": r.id, "unique_hash": h, "unique_for": r.unique_for} for h, r in first.items()]
+    yield Statement("ledger", {"rows": pack(asked), "now": now})
+    answer = yield Statement("ledger_holders", {"rows": pack(asked)})
+    holder = {h.replace("-", ""): JobId(i) for h, i in answer.rows}
+    return {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+
+
+def pack_headers(headers: Any) -> str:
+    """Headers as JSON text."""
+    return pack([headers])[1:-1]

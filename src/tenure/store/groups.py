@@ -1,0 +1,60 @@
+"""Groups: only the first n jobs of a key are ready (they hold its slots), the others wait.
+
+Whoever may have freed a slot, or put a job behind one, decides about the group in the same transaction. On a database
+where transactions run side by side two of them could each miss the other's half, so a decision is made under a lock per
+group. Nobody waits for that lock: who does not get it leaves word in `wakes`, and the next claim decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tenure.store.dialect import Capabilities
+from tenure.store.pack import pack_groups
+from tenure.store.plan import Plan, Statement
+
+__all__ = ["admit", "admit_woken", "sweep"]
+
+_WAKES = 1_000
+
+
+def admit(groups: Iterable[str], can: Capabilities) -> Plan[int]:
+    """Make ready what each group has room for; what cannot be decided now is left word about."""
+    keys = list(dict.fromkeys(groups))
+    if not keys:
+        return 0
+    if can.defers:
+        answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
+        keys = [key for key, locked in answer.rows if locked]
+        later = [key for key, locked in answer.rows if not locked]
+        if later:
+            yield Statement("wake", {"groups": pack_groups(later)})
+        if not keys:
+            return 0
+    answer = yield Statement("admit", {"groups": pack_groups(keys)})
+    return answer.count
+
+
+def admit_woken(can: Capabilities) -> Plan[int]:
+    """Decide about the groups somebody left word about."""
+    if not can.defers:
+        return 0
+    answer = yield Statement("wakes", {"limit": _WAKES})
+    keys = [key for (key,) in answer.rows]
+    if not keys:
+        return 0
+    answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
+    keys = [key for key, locked in answer.rows if locked]
+    if not keys:
+        return 0
+    yield Statement("woken", {"groups": pack_groups(keys)})
+    answer = yield Statement("admit", {"groups": pack_groups(keys)})
+    return answer.count
+
+
+def sweep(after: str, limit: int, can: Capabilities) -> Plan[tuple[int, str | None]]:
+    """Look at groups with waiting jobs, whoever forgot them: how many jobs were made ready, and where to go on."""
+    answer = yield Statement("stalled", {"after": after, "limit": limit})
+    keys = [key for (key,) in answer.rows]
+    woken = yield from admit(keys, can)
+    return woken, keys[-1] if len(keys) >= limit else None

@@ -1,0 +1,279 @@
+"""PostgreSQL connections: sync psycopg, few of them, each used by one thread at a time.
+
+Statements run in autocommit unless a plan needs a transaction. A connection that broke is thrown away with every idle one,
+and the plan is asked again on a new one. With `pgbouncer=true` nothing is prepared and no session state is used.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+
+from tenure.config import PostgresPlace
+from tenure.errors import StoreError, StoreRefused, StoreUnavailable, UsageError
+from tenure.newjob import Row
+from tenure.store.base import Broken, LockBusy, Make, Pid, with_patience
+from tenure.store.dialect import Dialect
+from tenure.store.lanes import LaneMemory
+from tenure.store.migrate import check_client, migrations
+from tenure.store.pack import pack
+from tenure.store.plan import Result, Statement, run
+from tenure.store.postgres.dialect import NEVER_PREPARED, postgres_dialect
+
+__all__ = ["PostgresStore"]
+
+T = TypeVar("T")
+Link = psycopg.Connection[tuple[Any, ...]]
+
+POOL: Final = 8
+PREPARE_AFTER: Final = 3
+_CHUNK: Final = 500
+_BEGIN_IMPATIENT: Final = "BEGIN; SET LOCAL lock_timeout = '50ms'"
+_AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
+_COPY: Final = (
+    'COPY tenure.jobs (id, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, parent, flow, '
+    'tenant, extra, state) FROM STDIN'
+)
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_abandoned: list[object] = []
+
+
+class PostgresRunner:
+    """Runs a plan's statements on one connection; a transaction is opened by the first that is not alone."""
+
+    def __init__(self, link: Link, dialect: Dialect, *, prepare: bool, patient: bool) -> None:
+        self._link, self._dialect, self._prepare, self._patient = link, dialect, prepare, patient
+        self._cursor = psycopg.RawCursor(link)
+        self._open = False
+        self.asked = False
+
+    def execute(self, statement: Statement) -> Result:
+        """Run one statement."""
+        if not self._open and not (statement.alone and self._patient):
+            self._cursor.execute("BEGIN" if self._patient else _BEGIN_IMPATIENT, prepare=False)
+            self._open = True
+        self.asked = self.asked or (statement.alone and not statement.reads)
+        if statement.name == "copy":
+            return self._copy(statement)
+        sql = self._dialect.statements[statement.name]
+        params = statement.params if statement.rows is None else {**statement.params, "rows": pack(list(statement.rows))}
+        prepare = None if self._prepare and statement.name not in NEVER_PREPARED else False
+        cursor = self._cursor
+        cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
+        rows = cursor.fetchall() if cursor.description is not None else []
+        return Result(rows, max(cursor.rowcount, 0))
+
+    def _copy(self, statement: Statement) -> Result:
+        rows: Iterable[Any] = statement.rows or ()
+        now: int = statement.params["now"]
+        with self._cursor.copy(self._dialect.place(_COPY)) as copy:
+            lines: list[str] = []
+            for row in rows:
+                lines.append(_line(row, now))
+                if len(lines) >= _CHUNK:
+                    copy.write("".join(lines))
+                    lines.clear()
+            copy.write("".join(lines))
+        return Result([], max(self._cursor.rowcount, 0))
+
+    def commit(self) -> None:
+        """End the transaction, if one was opened."""
+        if self._open:
+            self.asked = True
+            self._cursor.execute("COMMIT", prepare=False)
+            self._open = False
+
+    def rollback(self) -> None:
+        """Undo the transaction, if one was opened; a broken connection has done so itself."""
+        if self._open:
+            self._open = False
+            if not self._link.closed and not self._link.broken:
+                self._cursor.execute("ROLLBACK", prepare=False)
+
+
+def _line(row: Row, now: int) -> str:
+    """A job as a line of COPY's text format."""
+    due = row.run_at if row.run_at is not None else now + (row.delay or 0)
+    expires = row.expires_at if row.expires_in is None else now + row.expires_in
+    payload = row.payload
+    if "\\" in payload:
+        payload = payload.replace("\\", "\\\\")
+    return (
+        f"{row.id}\t{row.queue.translate(_ESCAPES)}\t{row.kind.translate(_ESCAPES)}\t{row.rank}\t{payload}\t"
+        f"{row.max_attempts}\t{due}\t{now}\t{_or_null(expires)}\t{_or_null(row.parent)}\t{_text(row.flow)}\t"
+        f"{_text(row.tenant)}\t{_text(row.extra)}\t{'scheduled' if due > now else 'ready'}\n"
+    )
+
+
+def _or_null(value: object) -> str:
+    return "\\N" if value is None else str(value)
+
+
+def _text(value: str | None) -> str:
+    return "\\N" if value is None else value.translate(_ESCAPES)
+
+
+class PostgresStore:
+    """Jobs in one PostgreSQL schema."""
+
+    def __init__(self, place: PostgresPlace, *, patience: float = 5.0) -> None:
+        self.place, self._patience = place, patience
+        self.dialect: Dialect = postgres_dialect(place.schema)
+        self.memory = LaneMemory()
+        self._pid = Pid()
+        self._closed = False
+        self._idle: list[Link] = []
+        self._room = threading.BoundedSemaphore(POOL)
+        with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
+
+    def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
+        """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
+        return with_patience(
+            lambda again: self._once(make, again=again, patient=patient),
+            patience=self._patience,
+            repeatable=repeatable or reads,
+        )
+
+    def check_foreign(self, connection: Any) -> None:
+        """Any PostgreSQL connection of the caller's will do."""
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._closed = True
+        if self._pid.mine:
+            self._drop_idle()
+
+    def _once(self, make: Make[T], *, again: bool, patient: bool) -> T:
+        if not self._pid.mine:
+            self._abandon()
+        if self._closed:
+            raise UsageError("this queue is closed; open it again")
+        with self._room:
+            link = self._take()
+            runner = PostgresRunner(link, self.dialect, prepare=not self.place.pgbouncer, patient=patient)
+            try:
+                answer = run(make(again), runner)
+            except pg.LockNotAvailable as cause:
+                self._give_back(link)
+                raise (Broken(cause, "PostgreSQL: a lock was not to be had", asked=False) if patient else LockBusy) from cause
+            except psycopg.Error as cause:
+                raise self._meaning(link, cause, asked=runner.asked) from cause
+            except BaseException:
+                self._give_back(link)
+                raise
+            self._give_back(link)
+            return answer
+
+    def _take(self) -> Link:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
+    def _give_back(self, link: Link) -> None:
+        if link.closed or link.broken or link.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            link.close()
+        else:
+            self._idle.append(link)
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _abandon(self) -> None:
+        """In a forked child: leave the parent's connections alone, unclosed, and start afresh."""
+        _abandoned.append(self._idle)
+        self._pid = Pid()
+        self._idle = []
+        self._room = threading.BoundedSemaphore(POOL)
+        self.memory = LaneMemory()
+
+    def _connect(self) -> Link:
+        options: dict[str, Any] = {
+            "autocommit": True,
+            "prepare_threshold": None if self.place.pgbouncer else PREPARE_AFTER,
+            "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+        }  # fmt: skip
+        if "connect_timeout" not in self.place.conninfo:
+            options["connect_timeout"] = 10
+        if "application_name" not in self.place.conninfo:
+            options["fallback_application_name"] = "tenure"
+        try:
+            return psycopg.connect(self.place.conninfo, **options)
+        except psycopg.OperationalError as cause:
+            why = f"PostgreSQL does not answer: {_first_line(cause)}; check that the server runs and the URL is right"
+            raise Broken(cause, why, asked=False) from cause
+        except psycopg.Error as cause:
+            raise StoreError(f"cannot connect to PostgreSQL: {_first_line(cause)}") from cause
+
+    def _meaning(self, link: Link, cause: psycopg.Error, *, asked: bool) -> Exception:
+        """What an error means: another try, or a sentence for people."""
+        state = cause.sqlstate or ""
+        if link.broken or link.closed or state.startswith("08") or state.startswith("57P"):
+            link.close()
+            self._drop_idle()
+            return Broken(cause, f"PostgreSQL went away: {_first_line(cause)}; check the server", asked=asked)
+        if state in _AGAIN:
+            if state == "25006":
+                link.close()
+                self._drop_idle()
+            else:
+                self._give_back(link)
+            return Broken(cause, f"PostgreSQL asked for another try: {_first_line(cause)}", asked=False)
+        self._give_back(link)
+        if state.startswith("53"):
+            return StoreUnavailable(f"PostgreSQL is out of room: {_first_line(cause)}; nothing was stored")
+        if isinstance(cause, pg.InsufficientPrivilege):
+            return StoreRefused(f"this role may not do that: {_first_line(cause)}; grant it the rights it needs")
+        return StoreError(f"PostgreSQL refused a statement: {_first_line(cause)}")
+
+    def _prepare(self) -> None:
+        """Bring the schema up to date, one process at a time, never waiting long for a lock."""
+        link = self._connect()
+        try:
+            where = f"schema {self.place.schema!r}"
+            applied, min_client = _applied(link, self.place.schema)
+            check_client(min_client, where)
+            if applied < len(migrations("postgres")):
+                with link.transaction():
+                    self._migrate(link, where)
+        except psycopg.Error as cause:
+            raise self._meaning(link, cause, asked=False) from cause
+        except BaseException:
+            link.close()
+            raise
+        self._give_back(link)
+
+    def _migrate(self, link: Link, where: str) -> None:
+        schema, place = self.place.schema, self.dialect.place
+        link.execute("SET LOCAL lock_timeout = '3s'")
+        link.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"tenure.migrate.{schema}",))
+        link.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        link.execute(place("CREATE TABLE IF NOT EXISTS tenure.meta (number integer PRIMARY KEY, name text NOT NULL, min_client integer NOT NULL)"))  # fmt: skip
+        applied, min_client = _applied(link, schema)
+        check_client(min_client, where)
+        for step in migrations("postgres"):
+            if step.number > applied:
+                link.execute(place(step.text))
+                link.execute(
+                    place("INSERT INTO tenure.meta (number, name, min_client) VALUES (%s, %s, %s)"),
+                    (step.number, step.name, step.min_client),
+                )
+
+
+def _applied(link: Link, schema: str) -> tuple[int, int]:
+    """The newest migration applied, and the oldest client it works with; the schema is a checked identifier."""
+    known = link.execute("SELECT to_regclass(%s)", (f'"{schema}".meta',)).fetchone()
+    if known is None or known[0] is None:
+        return 0, 0
+    text = 'SELECT coalesce(max(number), 0), coalesce(max(min_client), 0) FROM "tenure".meta'.replace("tenure", schema)
+    row = link.execute(text).fetchone()
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

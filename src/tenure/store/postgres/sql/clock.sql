@@ -1,0 +1,2 @@
+-- clock: the store's time.
+SELECT tenure.micros(:now::bigint) AS now

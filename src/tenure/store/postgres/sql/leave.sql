@@ -1,0 +1,2 @@
+-- leave: a worker says goodbye.
+DELETE FROM tenure.workers WHERE id = :worker::text

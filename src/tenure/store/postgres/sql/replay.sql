@@ -1,0 +1,19 @@
+-- replay: finished jobs go back to the line as new; one whose unique slot is taken stays where it is.
+WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
+back AS (
+    INSERT INTO tenure.jobs (
+        id, seq, epoch, run_at, created_at, rank, attempt, max_attempts, crashes, group_limit, state, queue, kind,
+        payload, unique_hash, group_key, parent, flow, tenant, extra, settled_epoch, outcome)
+    SELECT f.id, f.seq, f.epoch, n.now, f.created_at, f.rank, 0, f.max_attempts, 0, f.group_limit,
+           CASE WHEN f.group_key IS NULL THEN 'ready' ELSE 'waiting' END, f.queue, f.kind, f.payload,
+           f.unique_hash, f.group_key, f.parent, f.flow,
+           f.tenant, f.extra, f.settled_epoch, f.outcome
+    FROM n, tenure.finished f
+    WHERE f.id IN (SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))
+    ORDER BY f.seq
+    ON CONFLICT DO NOTHING
+    RETURNING id, group_key
+), gone AS (
+    DELETE FROM tenure.finished f USING back WHERE f.id = back.id
+)
+SELECT id::text AS id, group_key FROM back

@@ -1,0 +1,101 @@
+"""cancel, replay, purge, pause, resume: what people do to jobs and queues."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tenure.filters import Filter
+from tenure.job import Cancelling, JobId, Replayed, State
+from tenure.store.dialect import Capabilities
+from tenure.store.groups import admit
+from tenure.store.pack import pack_ids
+from tenure.store.plan import Plan, Statement
+from tenure.store.settle import Changes
+
+__all__ = ["Bulk", "cancel", "pause", "purge", "replay", "replay_many", "resume"]
+
+
+class Bulk(NamedTuple):
+    """What a bounded bulk call did, and where the next one goes on (`after`; None: nothing is left)."""
+
+    changed: int
+    conflicts: int
+    after: JobId | None
+
+
+class _Pending(NamedTuple):
+    id: str
+    seq: int
+    epoch: int
+    state: str
+    group_key: str | None
+    now: int
+
+
+def cancel(job_id: JobId, reason: str, can: Capabilities, *, now: int | None) -> Plan[Cancelling]:
+    """A pending job is cancelled at once, a running one is asked."""
+    answer = yield Statement("find_pending", {"id": job_id, "now": now})
+    if not answer.rows:
+        answer = yield Statement("find_finished", {"id": job_id})
+        return Cancelling.FINISHED if answer.rows else Cancelling.UNKNOWN
+    job = _Pending(*answer.rows[0])
+    if job.state == State.RUNNING:
+        yield Statement("cancel_ask", {"id": job_id, "reason": reason, "now": now})
+        return Cancelling.ASKED
+    changes = Changes()
+    changes.end(job, State.CANCELLED, None, reason=reason)
+    yield from changes.write(can)
+    return Cancelling.CANCELLED
+
+
+def replay(job_id: JobId, can: Capabilities, *, now: int | None) -> Plan[Replayed]:
+    """A finished job starts anew; `conflict` if its unique slot is taken, and then nothing is changed."""
+    answer = yield Statement("find_finished", {"id": job_id})
+    if not answer.rows:
+        answer = yield Statement("find_pending", {"id": job_id, "now": now})
+        return Replayed.NOT_FINISHED if answer.rows else Replayed.UNKNOWN
+    replayed = yield from _replay([job_id], can, now)
+    return Replayed.REPLAYED if replayed else Replayed.CONFLICT
+
+
+def replay_many(
+    which: Filter, can: Capabilities, *, limit: int, after: JobId | None, now: int | None
+) -> Plan[Bulk]:
+    """Up to `limit` finished jobs that match start anew."""
+    ids = yield from _find(which, limit, after, now)
+    replayed = yield from _replay(ids, can, now)
+    return Bulk(replayed, len(ids) - replayed, ids[-1] if len(ids) >= limit else None)
+
+
+def purge(which: Filter, *, limit: int, now: int | None) -> Plan[int]:
+    """Delete up to `limit` finished jobs that match, dead ones too; how many."""
+    ids = yield from _find(which, limit, None, now)
+    if not ids:
+        return 0
+    answer = yield Statement("purge", {"ids": pack_ids(ids)})
+    return answer.count
+
+
+def pause(queue: str, *, now: int | None) -> Plan[None]:
+    """Nothing more is claimed from the queue; what runs goes on."""
+    yield Statement("pause", {"queue": queue, "now": now}, alone=True)
+
+
+def resume(queue: str) -> Plan[bool]:
+    """The queue is claimed from again; whether it was paused."""
+    answer = yield Statement("resume", {"queue": queue}, alone=True)
+    return answer.count > 0
+
+
+def _replay(ids: list[JobId], can: Capabilities, now: int | None) -> Plan[int]:
+    if not ids:
+        return 0
+    answer = yield Statement("replay", {"ids": pack_ids(ids), "now": now})
+    yield from admit([group for _, group in answer.rows if group is not None], can)
+    return len(answer.rows)
+
+
+def _find(which: Filter, limit: int, after: JobId | None, now: int | None) -> Plan[list[JobId]]:
+    params: dict[str, Any] = {**which.parameters(), "after": after, "limit": limit, "now": now}
+    answer = yield Statement("find", params)
+    return [JobId(row[0]) for row in answer.rows]

@@ -1,0 +1,1 @@
+"""SQLite: a file Tenure owns (through apsw), or the user's own (through the standard library)."""

@@ -1,0 +1,2 @@
+-- clock: the store's time.
+SELECT :now AS now

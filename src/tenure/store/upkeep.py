@@ -1,0 +1,104 @@
+"""promote, reclaim, expire, retain: the chores that keep jobs moving and the house clean.
+
+Each is bounded, safe to run from anywhere at any time, and passes over rows that somebody has locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tenure.job import State
+from tenure.store.dialect import Capabilities
+from tenure.store.groups import admit
+from tenure.store.plan import Plan, Statement
+from tenure.store.settle import Changes, Held
+
+__all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain"]
+
+ALIVE = 30_000_000
+"""How long after its last beat a worker counts as alive, in microseconds."""
+MAX_CRASHES = 3
+
+
+class _Expired(NamedTuple):
+    id: str
+    seq: int
+    epoch: int
+    attempt: int
+    crashes: int
+    started_at: int | None
+    group_key: str | None
+    now: int
+
+
+def promote(can: Capabilities, *, limit: int, now: int | None, after: int = 0) -> Plan[int]:
+    """Due jobs become ready, or waiting where their group decides; how many."""
+    answer = yield Statement("promote", {"limit": limit, "after": after, "now": now})
+    yield from admit([group for (group,) in answer.rows if group is not None], can)
+    return len(answer.rows)
+
+
+def reclaim(
+    can: Capabilities,
+    *,
+    limit: int,
+    now: int | None,
+    after: int = 0,
+    grace: int = 0,
+    max_crashes: int = MAX_CRASHES,
+) -> Plan[int]:
+    """Take back jobs whose lease ran out; how many.
+
+    The attempt is given back. A job that had started and whose worker no longer beats has crashed once more, and at
+    `max_crashes` it is dead (poison).
+    """
+    params = {"limit": limit, "after": after, "grace": grace, "alive": ALIVE, "now": now}
+    answer = yield Statement("overdue", params)
+    changes = Changes()
+    for *row, alive in answer.rows:
+        _take_back(changes, Held(*row), alive=bool(alive), max_crashes=max_crashes)
+    yield from changes.write(can)
+    return len(answer.rows)
+
+
+def _take_back(changes: Changes, job: Held, *, alive: bool, max_crashes: int) -> None:
+    crashed = job.started_at is not None and not alive
+    crashes = job.crashes + crashed
+    attempt = max(job.attempt - 1, 0)
+    taken = {"epoch": job.epoch + 1, "attempt": attempt, "crashes": crashes}
+    if crashed:
+        changes.tell(job, "Crash", f"worker {job.worker} vanished while it ran this job (crash {crashes})", None)
+    if job.cancel_at is not None:
+        changes.end(job, State.CANCELLED, None, reason="cancelled", **taken)
+    elif crashed and crashes >= max_crashes:
+        why = f"poison: its worker vanished {crashes} times while it ran"
+        changes.end(job, State.DEAD, None, reason="poison", error=why, **taken)
+    else:
+        changes.back(job, run_at=job.run_at, **taken)
+
+
+def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
+    """Pending jobs past their expiry end: cancelled if they never started, dead if they were tried; how many."""
+    answer = yield Statement("expired", {"limit": limit, "now": now})
+    changes = Changes()
+    for row in answer.rows:
+        job = _Expired(*row)
+        tried = job.attempt > 0 or job.crashes > 0 or job.started_at is not None
+        changes.end(job, State.DEAD if tried else State.CANCELLED, None, reason="expired")
+    yield from changes.write(can)
+    return len(answer.rows)
+
+
+def retain(
+    ages: Mapping[State, int], *, limit: int, now: int | None, queue: str | None = None
+) -> Plan[int]:
+    """Delete jobs that finished longer ago than their state's age, and unique periods that are over; how many jobs."""
+    gone = 0
+    for state, age in ages.items():
+        if gone < limit:
+            params = {"state": state.value, "age": age, "queue": queue, "limit": limit - gone, "now": now}
+            answer = yield Statement("retain", params)
+            gone += answer.count
+    yield Statement("retain_ledger", {"limit": limit, "now": now})
+    return gone

@@ -1,0 +1,31 @@
+"""What every test can ask for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import postgres
+
+_SERVER = pytest.StashKey[postgres.PostgresServer | None]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A developer's own queue is not for tests.
+    os.environ.pop("TENURE_URL", None)
+    if not hasattr(config, "workerinput"):
+        config.stash[_SERVER] = postgres.serve_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    postgres.end_run(config.stash.get(_SERVER, None))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """This worker's own database, empty when the run starts."""
+    url = postgres.worker_database()
+    yield url
+    postgres.drop_worker_database()
