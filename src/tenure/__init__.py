@@ -1,11 +1,11 @@
 """Tenure: a durable job queue in the database you already have.
 
-    import tenure
+import tenure
 
-    q = tenure.open("sqlite:///jobs.db")
-    q.enqueue("send_email", {"to": "a@b.c"})
-    [claim] = q.claim(limit=1)
-    q.settle(claim, tenure.Done())
+q = tenure.open("sqlite:///jobs.db")
+q.enqueue("send_email", {"to": "a@b.c"})
+[claim] = q.claim(limit=1)
+q.settle(claim, tenure.Done())
 """
 
 from __future__ import annotations
@@ -54,9 +54,50 @@ _HOME = {
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [  # noqa: PLE0604 - the names are listed once, above
+__all__ = [
+    "AsyncQueue",
+    "AsyncTransaction",
+    "Attempt",
+    "Bulk",
+    "Bury",
+    "Cancelled",
+    "Cancelling",
+    "Claim",
+    "ClaimLost",
+    "Done",
+    "Enqueued",
+    "Explanation",
+    "Exponential",
+    "Fail",
+    "FieldError",
+    "FieldTypeError",
+    "Filter",
+    "Fixed",
+    "Job",
+    "JobId",
+    "Ladder",
+    "NewJob",
+    "Outcome",
+    "PayloadError",
+    "Queue",
+    "Release",
+    "Renewed",
+    "Replayed",
+    "Request",
+    "RetryPolicy",
+    "Snooze",
+    "State",
+    "StoreError",
+    "StoreRefused",
+    "StoreURLError",
+    "StoreUnavailable",
+    "TenureError",
+    "Transaction",
+    "UsageError",
+    "WorkerSeen",
     "__version__",
-    *sorted(_WHERE),
+    "aopen",
+    "open",
 ]
 
 
@@ -65,7 +106,7 @@ def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module 'tenure' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     value = getattr(import_module(module), name)
     globals()[name] = value

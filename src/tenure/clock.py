@@ -28,7 +28,9 @@ def to_micros(moment: datetime, field: str) -> Moment:
     if not isinstance(moment, datetime):
         raise FieldTypeError(field, "must be a datetime", moment, "pass datetime.now(UTC) + …")
     if moment.utcoffset() is None:
-        raise FieldTypeError(field, "must be timezone-aware", moment, "add a tzinfo, for example datetime.now(UTC)")
+        raise FieldTypeError(
+            field, "must be timezone-aware", moment, "add a tzinfo, for example datetime.now(UTC)"
+        )
     return (moment - _EPOCH) // _MICROSECOND
 
 

@@ -25,7 +25,16 @@ __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
-_TRUE = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+_TRUE = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +90,10 @@ def locate(url: str) -> SqlitePlace | PostgresPlace:
 
 def identifier(value: str, name: str) -> str:
     """A schema's or prefix's name: a plain identifier, the only text that ever becomes part of SQL."""
-    if not isinstance(value, str) or not _IDENTIFIER.match(value):
-        raise FieldError(name, "must be a plain identifier: a-z, 0-9 and _, at most 40, no leading digit", value)
+    if not _IDENTIFIER.match(value):
+        raise FieldError(
+            name, "must be a plain identifier: a-z, 0-9 and _, at most 40, no leading digit", value
+        )
     return value
 
 
@@ -99,7 +110,9 @@ def _sqlite(url: str) -> SqlitePlace:
             f"store URL: {url!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
         )
     if path == ":memory:":
-        raise StoreURLError("store URL: a queue in memory would lose its jobs; name a file, for example in a tmp folder")
+        raise StoreURLError(
+            "store URL: a queue in memory would lose its jobs; name a file, for example in a tmp folder"
+        )
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     shared = _flag(options.pop("shared", "false"), "shared")
     prefix = identifier(options.pop("prefix", "tenure_"), "prefix")
@@ -107,7 +120,9 @@ def _sqlite(url: str) -> SqlitePlace:
     if durability not in ("full", "normal"):
         raise FieldError("durability", "must be full or normal", durability)
     if options:
-        raise StoreURLError(f"store URL: unknown option {next(iter(options))!r}; known: shared, prefix, durability")
+        raise StoreURLError(
+            f"store URL: unknown option {next(iter(options))!r}; known: shared, prefix, durability"
+        )
     return SqlitePlace(path, shared, prefix, "normal" if durability == "normal" else "full")
 
 

@@ -17,7 +17,15 @@ __all__ = ["Duration", "micros", "parse", "spell"]
 
 Duration = timedelta | str | int | float
 
-_MICROS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_MICROS = {
+    "us": 1,
+    "µs": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
 _PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(us|µs|ms|s|m|h|d)")
 _LONGEST = timedelta(days=36_500)
 _FIX = 'write it like "90s", "1h30m", "7d", or pass a timedelta'

@@ -78,7 +78,9 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     "cancelled": ((_S.RUNNING, _S.CANCELLED),),
     "cancel": ((_S.SCHEDULED, _S.CANCELLED), (_S.WAITING, _S.CANCELLED), (_S.READY, _S.CANCELLED)),
     "reclaim": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.DEAD), (_S.RUNNING, _S.CANCELLED)),
-    "expire": tuple((s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.CANCELLED, _S.DEAD)),
+    "expire": tuple(
+        (s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.CANCELLED, _S.DEAD)
+    ),
     "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
 }
 """The life of a job as data: every move that any verb may make. `None` is "not there yet"."""
@@ -87,11 +89,11 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
 CLAIM_COLUMNS: Final = (
     "id", "seq", "epoch", "kind", "queue", "rank", "payload", "attempt", "max_attempts", "crashes", "run_at",
     "created_at", "lease_until", "started_at", "expires_at", "group_key", "parent", "flow", "tenant", "extra", "error",
+    "group_limit",
 )  # fmt: skip
 JOB_COLUMNS: Final = (
     *CLAIM_COLUMNS,
     "state", "worker", "finished_at", "outcome", "reason", "result", "progress", "progress_note", "cancel_at",
-    "group_limit",
 )  # fmt: skip
 _UNTOLD: Final = (None,) * (len(JOB_COLUMNS) - len(CLAIM_COLUMNS) - 2)
 
@@ -205,7 +207,9 @@ def decode_text(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as cause:
-        raise PayloadError("payload", "", f"is not JSON ({cause})", text[:40], "look at job.payload_text") from None
+        raise PayloadError(
+            "payload", "", f"is not JSON ({cause})", text[:40], "look at job.payload_text"
+        ) from None
 
 
 class SyncConnection(Protocol):
@@ -243,29 +247,17 @@ class ClaimOwner(Protocol):
 class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
-    __slots__ = ("_owner", "_row", "epoch", "id", "worker")
+    __slots__ = ("_owner", "_row", "epoch", "group", "id", "kind", "seq", "worker")
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
         self._row = row
         self._owner = owner
         self.id: JobId = row[0]
+        self.seq: int = row[1]
         self.epoch: int = row[2]
+        self.kind: str = row[3]
+        self.group: str | None = row[15]
         self.worker = worker
-
-    @property
-    def seq(self) -> int:
-        """The job's place in the order of arrival."""
-        return self._row[1]  # type: ignore[no-any-return]
-
-    @property
-    def kind(self) -> str:
-        """The job's kind, without building the whole Job."""
-        return self._row[3]  # type: ignore[no-any-return]
-
-    @property
-    def group(self) -> str | None:
-        """The job's group key."""
-        return self._row[15]  # type: ignore[no-any-return]
 
     @property
     def job(self) -> Job:
@@ -284,7 +276,9 @@ class Claim:
         connection is an async one.
         """
         if self._owner is None:
-            raise UsageError("this claim was not made by a Queue, so it does not know its store; use queue.using(connection)")
+            raise UsageError(
+                "this claim was not made by a Queue, so it does not know its store; use queue.using(connection)"
+            )
         return self._owner.settle_in(self, connection, outcome)
 
     def __repr__(self) -> str:

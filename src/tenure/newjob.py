@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
+from msgspec import Struct, field
 from uuid_utils import uuid7
 
 from tenure.clock import to_micros
@@ -21,17 +23,20 @@ from tenure.errors import FieldError, FieldTypeError
 from tenure.job import JobId, Order, Request
 from tenure.payload import MAX_PAYLOAD, encode
 
-__all__ = ["MAX_NAME", "NewJob", "Row", "check", "check_id", "check_name", "new_id"]
+__all__ = ["MAX_NAME", "SEPARATOR", "NewJob", "Row", "check", "check_id", "check_name", "lane_of", "new_id"]
 
 MAX_NAME = 200
+SEPARATOR = "\x1f"
+"""Stands between the parts of a lane: smaller than anything a name may hold."""
 MAX_KEY = 8_192
 MAX_TAGS = 32
+_REMEMBERED = 4_096
+_good_names: set[str] = set()
 _INT16 = range(-32_768, 32_768)
 _INT32_MAX = 2_147_483_647
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
+class NewJob(Struct, frozen=True, kw_only=True):
     """A job to enqueue.
 
     `unique` with no `unique_for` means: at most one such job of this kind pending or running. With `unique_for` it
@@ -69,6 +74,7 @@ class Row:
     """A checked job, as the store takes it: text, whole numbers, microseconds."""
 
     id: JobId
+    lane: str
     queue: str
     kind: str
     rank: int
@@ -88,6 +94,17 @@ class Row:
     extra: str | None
     request: Request | None
 
+    def copied(self, now: int) -> tuple[object, ...]:
+        """The row as a bulk copy takes it, due and in its state by the store's clock."""
+        due = self.run_at
+        if due is None:
+            due = now if self.delay is None else now + self.delay
+        expires = self.expires_at if self.expires_in is None else now + self.expires_in
+        return (
+            self.id, self.lane, self.queue, self.kind, self.rank, self.payload, self.max_attempts, due, now, expires,
+            self.parent, self.flow, self.tenant, self.extra, "scheduled" if due > now else "ready",
+        )  # fmt: skip
+
     @property
     def alone(self) -> bool:
         """Whether one statement stores it."""
@@ -97,6 +114,12 @@ class Row:
 def new_id() -> JobId:
     """A fresh UUIDv7: known before the commit, ordered by time."""
     return JobId(str(uuid7()))
+
+
+@lru_cache(maxsize=4_096)
+def lane_of(queue: str, kind: str, rank: int) -> str:
+    """The line a job stands in once it is ready: lanes sort by queue, then kind, then priority, highest first."""
+    return f"{queue}{SEPARATOR}{kind}{SEPARATOR}{rank + 32_768:05d}"
 
 
 def check_id(value: object, name: str = "id") -> JobId:
@@ -117,24 +140,38 @@ def check_id(value: object, name: str = "id") -> JobId:
 
 def check_name(value: object, name: str) -> str:
     """A queue's or kind's name: 1 to 200 printable characters."""
+    if type(value) is str and value in _good_names:
+        return value
     if not isinstance(value, str):
         raise FieldTypeError(name, "must be text", value)
     if not 1 <= len(value) <= MAX_NAME:
         raise FieldError(name, f"must be 1 to {MAX_NAME} characters", value)
     if not value.isprintable() or value != value.strip():
         raise FieldError(name, "must be printable, without space around it", value)
+    if len(_good_names) < _REMEMBERED:
+        _good_names.add(value)
     return value
 
 
 def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> Row:
     """The job as a row; raises for the first rule it breaks."""
+    queue, kind = check_name(job.queue, "queue"), check_name(job.kind, "kind")
+    rank = -_whole(job.priority, "priority", _INT16.start, _INT16.stop - 1)
+    most = _whole(job.max_attempts, "max_attempts", 1, _INT32_MAX)
+    text = encode(job.payload, "payload", limit)
+    name = given or (new_id() if job.id is None else check_id(job.id))
+    lane = lane_of(queue, kind, rank)
+    if _is_bare(job):
+        return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS)
     run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
     expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
     unique_for = None if job.unique_for is None else micros(parse(job.unique_for, "unique_for"))
     if unique_for is not None and job.unique is None:
         raise FieldError("unique_for", "needs a unique key", job.unique_for, "pass unique=…")
     if unique_for == 0:
-        raise FieldError("unique_for", "must be longer than zero", job.unique_for, "leave it out for 'in flight'")
+        raise FieldError(
+            "unique_for", "must be longer than zero", job.unique_for, "leave it out for 'in flight'"
+        )
     group_limit = None
     if job.group is not None:
         _key(job.group, "group")
@@ -142,12 +179,13 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
         if job.order not in ("strict", "start"):
             raise FieldError("order", 'must be "strict" or "start"', job.order)
     return Row(
-        id=given or (new_id() if job.id is None else check_id(job.id)),
-        queue=check_name(job.queue, "queue"),
-        kind=check_name(job.kind, "kind"),
-        rank=-_whole(job.priority, "priority", _INT16.start, _INT16.stop - 1),
-        payload=encode(job.payload, "payload", limit),
-        max_attempts=_whole(job.max_attempts, "max_attempts", 1, _INT32_MAX),
+        id=name,
+        lane=lane,
+        queue=queue,
+        kind=kind,
+        rank=rank,
+        payload=text,
+        max_attempts=most,
         run_at=run_at,
         delay=delay,
         expires_at=expires_at,
@@ -164,7 +202,21 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     )
 
 
-def _when(at: datetime | None, span: Duration | None, at_name: str, span_name: str) -> tuple[int | None, int | None]:
+_NO_OPTIONS = (None,) * 13
+
+
+def _is_bare(job: NewJob) -> bool:
+    """Whether the job has nothing beyond its place in the line: what most jobs are."""
+    return (
+        job.run_at is None and job.delay is None and job.unique is None and job.unique_for is None and job.group is None
+        and job.expires_at is None and job.expires_in is None and job.timeout is None and not job.tags and not job.meta
+        and job.parent is None and job.flow is None and job.tenant is None and job.request is None
+    )  # fmt: skip
+
+
+def _when(
+    at: datetime | None, span: Duration | None, at_name: str, span_name: str
+) -> tuple[int | None, int | None]:
     if at is not None and span is not None:
         raise FieldError(span_name, f"must not be given beside {at_name}", span, "pass one of the two")
     return (
@@ -213,7 +265,9 @@ def _extra(job: NewJob, unique_for: int | None) -> str | None:
     if job.timeout is not None:
         timeout = micros(parse(job.timeout, "timeout"))
         if timeout == 0:
-            raise FieldError("timeout", "must be longer than zero", job.timeout, "leave it out for no timeout")
+            raise FieldError(
+                "timeout", "must be longer than zero", job.timeout, "leave it out for no timeout"
+            )
         extra["timeout"] = timeout
     if job.tags:
         extra["tags"] = _tags(job.tags)

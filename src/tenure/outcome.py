@@ -1,11 +1,11 @@
 """How a claim ends: a closed set of outcomes, matched exhaustively wherever they are read.
 
-    Done(result)          the work is finished
-    Fail(error, …)        the attempt failed; the job waits and is tried again, or is dead at max_attempts
-    Snooze(delay)         not now: the job waits, and the attempt is given back
-    Release()             not me: the job is ready for somebody else at once, and the attempt is given back
-    Bury(reason)          never again: the job is dead now, whatever attempts were left
-    Cancelled(reason)     the job was cancelled and its worker agrees
+Done(result)          the work is finished
+Fail(error, …)        the attempt failed; the job waits and is tried again, or is dead at max_attempts
+Snooze(delay)         not now: the job waits, and the attempt is given back
+Release()             not me: the job is ready for somebody else at once, and the attempt is given back
+Bury(reason)          never again: the job is dead now, whatever attempts were left
+Cancelled(reason)     the job was cancelled and its worker agrees
 """
 
 from __future__ import annotations

@@ -25,18 +25,14 @@ MAX_ERROR = 4_096
 MAX_TRACEBACK = 16_384
 
 _PLAIN = (str, int, float, bool, type(None))
+_SAFE = frozenset({str, int, bool, type(None)})
+_quick = msgspec.json.Encoder().encode
 _FIX_TYPE = "use JSON values: dict, list, str, int, float, bool, None (or what msgspec can turn into them)"
 
 
 def encode(value: Any, field: str = "payload", limit: int = MAX_PAYLOAD) -> str:
     """`value` as ASCII JSON text; PayloadError with the path inside it where that cannot be."""
-    try:
-        text = _encode(value)
-    except (TypeError, ValueError, RecursionError, OverflowError, UnicodeError) as cause:
-        _find_fault(value, field, "", 0)
-        raise PayloadError(field, "", f"must be JSON ({cause})", value, _FIX_TYPE) from None
-    if not _keys_are_text(value) or text.count("[") + text.count("{") > MAX_DEPTH:
-        _find_fault(value, field, "", 0)
+    text = _encode_simple(value) or _encode_any(value, field)
     if len(text) > limit:
         raise PayloadError(
             field,
@@ -48,6 +44,42 @@ def encode(value: Any, field: str = "payload", limit: int = MAX_PAYLOAD) -> str:
     return text
 
 
+def _encode_simple(value: Any) -> str | None:
+    """The fast way, for what most payloads are: plain values, text keys, ASCII; None for anything else."""
+    if not _is_simple(value, 0):
+        return None
+    try:
+        text = _quick(value)
+    except (OverflowError, UnicodeError, ValueError):
+        return None
+    return text.decode() if text.isascii() else None
+
+
+def _is_simple(value: Any, depth: int) -> bool:
+    kind = type(value)
+    if kind is dict:
+        for key, inner in value.items():
+            if type(key) is not str or (type(inner) not in _SAFE and not _is_simple(inner, depth + 1)):
+                return False
+        return depth <= MAX_DEPTH
+    if kind is list:
+        for inner in value:
+            if type(inner) not in _SAFE and not _is_simple(inner, depth + 1):
+                return False
+        return depth <= MAX_DEPTH
+    return kind in _SAFE or (kind is float and isfinite(value))
+
+
+def _encode_any(value: Any, field: str) -> str:
+    try:
+        text = _encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError, UnicodeError) as cause:
+        _find_fault(value, field, "", 0)
+        raise PayloadError(field, "", f"must be JSON ({cause})", value, _FIX_TYPE) from None
+    _find_fault(value, field, "", 0)
+    return text
+
+
 def _builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, str_keys=True)
 
@@ -55,16 +87,6 @@ def _builtins(value: Any) -> Any:
 _encode = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_builtins, check_circular=True
 ).encode
-
-
-def _keys_are_text(value: Any) -> bool:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if type(key) is not str or (isinstance(inner, (dict, list, tuple)) and not _keys_are_text(inner)):
-                return False
-    elif isinstance(value, (list, tuple)):
-        return all(_keys_are_text(inner) for inner in value if isinstance(inner, (dict, list, tuple)))
-    return True
 
 
 def _find_fault(value: Any, field: str, path: str, depth: int) -> None:
@@ -107,7 +129,7 @@ def clean_error(text: object, limit: int = MAX_ERROR) -> str:
     """Error text that every store can keep: no NUL, no lone surrogates, secrets masked, cut at `limit` characters."""
     try:
         body = text if isinstance(text, str) else str(text)
-    except Exception:  # noqa: BLE001 - a failing __str__ must not hide the failure itself
+    except Exception:
         body = f"<{type(text).__name__} whose text could not be read>"
     body = body[: limit * 4].replace("\x00", "\ufffd")
     body = mask(body.encode("utf-8", "replace").decode("utf-8"))

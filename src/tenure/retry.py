@@ -34,7 +34,9 @@ class Ladder:
 
     def __init__(self, *rungs: Duration) -> None:
         if not rungs:
-            raise FieldError("rungs", "must be at least one duration", rungs, 'for example Ladder("30s", "2m")')
+            raise FieldError(
+                "rungs", "must be at least one duration", rungs, 'for example Ladder("30s", "2m")'
+            )
         object.__setattr__(self, "rungs", tuple(parse(r, f"rungs[{i}]") for i, r in enumerate(rungs)))
 
     def delay(self, attempt: int) -> timedelta:
@@ -58,7 +60,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Exponential:
-    """first · factor^(attempt − 1), at most `cap`; `jitter` 0.2 spreads each wait by ±20 %, never past the cap."""
+    """first · factor^(attempt-1), at most `cap`; `jitter` 0.2 spreads each wait by ±20 %, never past the cap."""
 
     first: timedelta
     factor: float
@@ -77,7 +79,7 @@ class Exponential:
         object.__setattr__(self, "factor", float(factor))
         object.__setattr__(self, "cap", parse(cap, "cap"))
         object.__setattr__(self, "jitter", float(jitter))
-        object.__setattr__(self, "_random", random.Random())  # noqa: S311 - not a secret
+        object.__setattr__(self, "_random", random.Random())
 
     def delay(self, attempt: int) -> timedelta:
         """The wait after this attempt."""

@@ -59,7 +59,7 @@ class GroupCommit:
                 half = len(batch) // 2
                 await self._commit(batch[:half])
                 await self._commit(batch[half:])
-        except BaseException as error:  # noqa: BLE001 - whoever waits must be told
+        except BaseException as error:
             for _, waiting in batch:
                 if not waiting.done():
                     waiting.set_exception(error)
@@ -80,7 +80,7 @@ class GroupCommit:
             except LockBusy:
                 await asyncio.sleep(rest)
                 rest = min(rest * 2, 0.5)
-            except Exception as error:  # noqa: BLE001 - whoever waits must be told
+            except Exception as error:
                 if not waiting.done():
                     waiting.set_exception(error)
             else:

@@ -41,7 +41,9 @@ def open(  # noqa: A001 - tenure.open, as in io.open
     return Queue(open_store(choose_url(url)), clock=clock, max_payload=max_payload)
 
 
-async def aopen(url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> AsyncQueue:
+async def aopen(
+    url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD
+) -> AsyncQueue:
     """The same, to be awaited."""
     store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
     return AsyncQueue(store, clock=clock, max_payload=max_payload)
@@ -69,12 +71,12 @@ class _Owner:
         call = self.verbs().settle(claim, outcome)
         if is_async(connection):
             return self._settle_later(claim, connection, call)
-        if not run(call.make(False), runner(connection, self._store)):  # noqa: FBT003
+        if not run(call.make(False), runner(connection, self._store)):
             raise ClaimLost(claim.id, claim.epoch)
         return None
 
     async def _settle_later(self, claim: Claim, connection: Any, call: Call[bool]) -> None:
-        if not await arun(call.make(False), await async_runner(connection, self._store)):  # noqa: FBT003
+        if not await arun(call.make(False), await async_runner(connection, self._store)):
             raise ClaimLost(claim.id, claim.epoch)
 
 
@@ -86,7 +88,7 @@ class Transaction:
         self._verbs = owner.verbs(max_payload)
 
     def _run(self, call: Call[T]) -> T:
-        return run(call.make(False), runner(self._connection, self._store))  # noqa: FBT003
+        return run(call.make(False), runner(self._connection, self._store))
 
     enqueue = synchronous(Verbs.enqueue)
     enqueue_many = synchronous(Verbs.enqueue_many)
@@ -107,7 +109,7 @@ class AsyncTransaction:
         self._verbs = owner.verbs(max_payload)
 
     async def _run(self, call: Call[T]) -> T:
-        return await arun(call.make(False), await async_runner(self._connection, self._store))  # noqa: FBT003
+        return await arun(call.make(False), await async_runner(self._connection, self._store))
 
     enqueue = asynchronous(Verbs.enqueue)
     enqueue_many = asynchronous(Verbs.enqueue_many)
@@ -151,7 +153,9 @@ class Queue:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     enqueue = synchronous(Verbs.enqueue)
@@ -243,7 +247,9 @@ class AsyncQueue:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     enqueue = asynchronous(Verbs.enqueue)

@@ -24,7 +24,6 @@ from tenure.job import (
     ClaimOwner,
     Enqueued,
     Job,
-    JobId,
     Order,
     Renewed,
     Replayed,
@@ -53,6 +52,7 @@ Claims = list[Claim]
 Jobs = list[Job]
 Answers = list[Enqueued]
 Truths = list[bool]
+Pairs = list[tuple[Claim, Outcome]]
 Attempts = list[Attempt]
 Workers = list[WorkerSeen]
 Counts = dict[str, dict[str, int]]
@@ -117,7 +117,7 @@ class Verbs:
         flow: str | None = None,
         tenant: str | None = None,
         request: Request | None = None,
-        id: str | None = None,  # noqa: A002 - the job's id, as everywhere
+        id: str | None = None,
     ) -> Call[Enqueued]:
         """Store one job, durably before this returns; a duplicate by `unique` is answered with the first job's id."""
         return self._enqueue(
@@ -133,7 +133,7 @@ class Verbs:
         row = check(job, self._max_payload)
         now = self._now()
 
-        def make(again: bool) -> Plan[Enqueued]:  # noqa: FBT001
+        def make(again: bool) -> Plan[Enqueued]:
             [answer] = yield from enqueue([row], self._can, now=now, again=again, inside=self._inside)
             return answer
 
@@ -144,12 +144,14 @@ class Verbs:
         jobs = list(jobs)
         for at, job in enumerate(jobs):
             if not isinstance(job, NewJob):
-                raise FieldTypeError(f"jobs[{at}]", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)")
+                raise FieldTypeError(
+                    f"jobs[{at}]", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)"
+                )
         now = self._now()
         if self._can.copies and len(jobs) >= _COPY_FROM and all(map(_plain, jobs)):
             ids = [new_id() for _ in jobs]
 
-            def make_copy(again: bool) -> Plan[Answers]:  # noqa: FBT001
+            def make_copy(again: bool) -> Plan[Answers]:
                 if not again:
                     return enqueue_plain(jobs, ids, now=now, limit=self._max_payload)
                 rows = [check(j, self._max_payload, i) for j, i in zip(jobs, ids, strict=True)]
@@ -196,7 +198,7 @@ class Verbs:
     def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
         """Tell how far a held job is, from 0 to 1; False if the claim is lost."""
         _claim(claim)
-        if isinstance(done, bool) or not isinstance(done, (int, float)) or not isfinite(done) or not 0 <= done <= 1:
+        if not _is_share(done):
             raise FieldError("done", "must be a number from 0 to 1", done)
         words = None if note is None else clean_error(note, 500)
         return Call(lambda _: claims_of.progress(claim, done=float(done), note=words))
@@ -206,7 +208,7 @@ class Verbs:
         pairs = [(_claim(claim), _outcome(outcome))]
         now = self._now()
 
-        def make(_: bool) -> Plan[bool]:  # noqa: FBT001
+        def make(_: bool) -> Plan[bool]:
             [stands] = yield from settle(pairs, self._can, now=now, inside=self._inside)
             return stands
 
@@ -214,11 +216,16 @@ class Verbs:
 
     def settle_many(self, settles: Iterable[tuple[Claim, Outcome]]) -> Call[Truths]:
         """End many claims at once; for each, whether its outcome stands."""
-        pairs = [(_claim(c), _outcome(o)) for c, o in settles]
+        pairs: Pairs = []
+        given: object = None
+        for claim, outcome in settles:
+            if outcome is not given:
+                given, checked = outcome, _outcome(outcome)
+            pairs.append((_claim(claim), checked))
         now = self._now()
         return Call(lambda _: settle(pairs, self._can, now=now, inside=self._inside))
 
-    def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:  # noqa: A002
+    def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:
         """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""
         job_id, why, now = check_id(id), clean_error(reason, 200), self._now()
         return Call(lambda _: people.cancel(job_id, why, self._can, now=now))
@@ -227,7 +234,7 @@ class Verbs:
         """Make due jobs ready, and look after groups; how many jobs moved. Claims do this by themselves."""
         limit, now = _limit(limit), self._now()
 
-        def make(_: bool) -> Plan[int]:  # noqa: FBT001
+        def make(_: bool) -> Plan[int]:
             moved = yield from upkeep.promote(self._can, limit=limit, now=now)
             yield from upkeep.expire(self._can, limit=limit, now=now)
             moved += yield from groups.admit_woken(self._can)
@@ -266,7 +273,7 @@ class Verbs:
         which, limit, now = _filter(which), _limit(limit), self._now()
         return Call(lambda _: people.purge(which, limit=limit, now=now))
 
-    def replay(self, id: str) -> Call[Replayed]:  # noqa: A002
+    def replay(self, id: str) -> Call[Replayed]:
         """Start a finished job anew: same id, attempts and crashes from zero. `conflict` if its unique slot is taken."""
         job_id, now = check_id(id), self._now()
         return Call(lambda _: people.replay(job_id, self._can, now=now), repeatable=False)
@@ -276,7 +283,8 @@ class Verbs:
         which, limit, now = _filter(which), _limit(limit), self._now()
         start = None if after is None else check_id(after, "after")
         return Call(
-            lambda _: people.replay_many(which, self._can, limit=limit, after=start, now=now), repeatable=False
+            lambda _: people.replay_many(which, self._can, limit=limit, after=start, now=now),
+            repeatable=False,
         )
 
     def pause(self, queue: str) -> Call[None]:
@@ -299,7 +307,7 @@ class Verbs:
         most = None if cap is None else _whole(cap, "cap", 1, 1_000_000_000)
         return Call(lambda _: views.counts(wanted, most), reads=True)
 
-    def get(self, id: str) -> Call[Job | None]:  # noqa: A002
+    def get(self, id: str) -> Call[Job | None]:
         """One job, wherever it is; None if there is none."""
         job_id = check_id(id)
         return Call(lambda _: views.get(job_id), reads=True)
@@ -310,17 +318,17 @@ class Verbs:
         start = None if before is None else check_id(before, "before")
         return Call(lambda _: views.list_jobs(found, limit=limit, before=start, now=now), reads=True)
 
-    def history(self, id: str) -> Call[Attempts]:  # noqa: A002
+    def history(self, id: str) -> Call[Attempts]:
         """A job's failed attempts and crashes, oldest first."""
         job_id = check_id(id)
         return Call(lambda _: views.history(job_id), reads=True)
 
-    def request(self, id: str) -> Call[Request | None]:  # noqa: A002
+    def request(self, id: str) -> Call[Request | None]:
         """The web request a job was made from, byte for byte."""
         job_id = check_id(id)
         return Call(lambda _: views.request(job_id), reads=True)
 
-    def explain(self, id: str) -> Call[Explanation]:  # noqa: A002
+    def explain(self, id: str) -> Call[Explanation]:
         """Why is this job not running?"""
         job_id, now = check_id(id), self._now()
         return Call(lambda _: views.explain(job_id, now=now), reads=True)
@@ -359,6 +367,15 @@ def _whole(value: object, name: str, low: int, high: int) -> int:
     if not low <= value <= high:
         raise FieldError(name, f"must be from {low} to {high}", value)
     return value
+
+
+def _is_share(value: object) -> bool:
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and isfinite(value)
+        and 0 <= value <= 1
+    )
 
 
 def _limit(value: object) -> int:
@@ -401,5 +418,3 @@ def _filter(value: object) -> Filter:
         raise FieldTypeError("which", "must be a Filter", value, 'tenure.Filter(states=["dead"])')
     value.parameters()
     return value
-
-

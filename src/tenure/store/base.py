@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tenure.errors import StoreUnavailable
 from tenure.store.dialect import Dialect
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Make = Callable[[bool], Plan[T]]
 
 
-class Broken(Exception):  # noqa: N818 - not an error users see
+class Broken(Exception):
     """The database went away or asked for another try; `asked` tells whether it may have done what it was asked."""
 
     def __init__(self, cause: BaseException, why: str, *, asked: bool) -> None:
@@ -30,7 +30,7 @@ class Broken(Exception):  # noqa: N818 - not an error users see
         super().__init__(why)
 
 
-class LockBusy(Exception):  # noqa: N818 - not an error users see
+class LockBusy(Exception):
     """An impatient plan met a row that somebody's transaction holds; nothing was changed."""
 
 
@@ -44,8 +44,8 @@ class Store(Protocol):
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
         ...
 
-    def check_foreign(self, connection: Any) -> None:
-        """Refuse a caller's connection that cannot be this store's."""
+    def check_foreign(self) -> None:
+        """Raise where callers' own transactions cannot take part."""
         ...
 
     def close(self) -> None:
@@ -63,7 +63,9 @@ def with_patience(once: Callable[[bool], T], *, patience: float, repeatable: boo
             return once(asked)
         except Broken as broken:
             if broken.asked and not repeatable:
-                raise StoreUnavailable(f"{broken.why}; whether the call took effect is not known: look before you repeat it") from broken.cause
+                raise StoreUnavailable(
+                    f"{broken.why}; whether the call took effect is not known: look before you repeat it"
+                ) from broken.cause
             asked = asked or broken.asked
             if time.monotonic() + rest > deadline:
                 raise StoreUnavailable(broken.why) from broken.cause

@@ -13,7 +13,7 @@ from typing import Any
 from tenure.job import Claim, ClaimOwner, JobId, Renewed
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_woken
-from tenure.store.lanes import Lane, LaneMemory, Scope
+from tenure.store.lanes import LaneMemory, Scope, queue_of
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import expire, promote, reclaim
@@ -27,7 +27,7 @@ _SLACK = 5_000_000
 _SWEEP_ALL_EVERY = 5.0
 
 
-def claim(  # noqa: PLR0913 - the verb's own options
+def claim(
     memory: LaneMemory,
     can: Capabilities,
     *,
@@ -52,46 +52,47 @@ def claim(  # noqa: PLR0913 - the verb's own options
         for _ in range(_TRIES):
             more = yield from _take(scope, can, limit - len(taken), terms)
             taken += more
-            if not more or len(taken) >= limit or not can.quotas:
+            if not more or len(taken) >= limit or can.takes:
                 break
     taken.sort(key=lambda r: (r[5], r[10], r[1]))
     return [Claim(row, worker, owner) for row in taken]
 
 
 def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
-    now = terms["now"]
-    quotas = yield from _look(scope, can, limit, now)
-    lanes = [scope.row(lane, quota) for lane, quota in quotas.items()]
-    if not lanes:
+    quotas = yield from _look(scope, limit, terms["now"])
+    if not quotas:
         return []
-    answer = yield Statement("claim", {**terms, "lanes": pack(lanes), "limit": limit}, alone=not can.takes)
-    rows = list(answer.rows)
-    if rows and can.takes:
-        yield Statement("claim_take", {**terms, "seqs": str([r[1] for r in rows])})
+    rows: list[tuple[Any, ...]] = []
+    if can.takes:
+        for lane, quota in quotas.items():
+            answer = yield Statement(
+                "claim", {**terms, "lane": lane, "queue": queue_of(lane), "limit": quota}
+            )
+            rows += answer.rows
+        if rows:
+            yield Statement("claim_take", {**terms, "seqs": str([r[1] for r in rows])})
+    else:
+        lanes = pack([scope.row(lane, quota) for lane, quota in quotas.items()])
+        answer = yield Statement("claim", {**terms, "lanes": lanes, "limit": limit}, alone=True)
+        rows = answer.rows
     if can.marks:
         scope.advance(rows)
     return rows
 
 
-def _look(scope: Scope, can: Capabilities, limit: int, now: int | None) -> Plan[dict[Lane, int]]:
+def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
     """How many jobs to take from each lane; new lanes are met on the way, twice as many with every look."""
     for _ in range(_LOOKS):
-        mine = scope.mine()
-        counted = mine if can.quotas and len(mine) > 1 else []
-        params = {
-            "lanes": pack([scope.row(lane, 0) for lane in counted]),
-            "gaps": pack(scope.gaps()),
-            "limit": limit,
-            "now": now,
-        }
-        answer = yield Statement("look", params, alone=True, reads=True)
-        new = [Lane(q, k, r) for q, k, r, quota in answer.rows if quota == 0]
-        if not new:
-            if counted:
-                return {Lane(q, k, r): quota for q, k, r, quota in answer.rows}
-            return dict.fromkeys(mine, limit)
-        scope.add(new)
-    return dict.fromkeys(scope.mine(), limit)
+        answer = yield Statement("gaps", {"gaps": scope.gaps}, alone=True, reads=True)
+        if not answer.rows:
+            break
+        scope.add(lane for (lane,) in answer.rows)
+    mine = scope.mine
+    if len(mine) < 2:
+        return dict.fromkeys(mine, limit)
+    lanes = pack([scope.row(lane, 0) for lane in mine])
+    answer = yield Statement("look", {"lanes": lanes, "limit": limit, "now": now}, alone=True, reads=True)
+    return dict(answer.rows)
 
 
 def _tend(memory: LaneMemory, can: Capabilities, now: int | None) -> Plan[None]:
@@ -134,4 +135,4 @@ def progress(claim: Claim, *, done: float, note: str | None) -> Plan[bool]:
     """Tell how far a held job is; False if the claim is lost."""
     params = {"id": claim.id, "epoch": claim.epoch, "progress": done, "note": note}
     answer = yield Statement("progress", params, alone=True)
-    return answer.count == 1
+    return answer.changed == 1

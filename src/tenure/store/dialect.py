@@ -26,12 +26,10 @@ class Capabilities:
     """Rows that ask nothing of others can be stored by a bulk copy."""
     marks: bool
     """Dead index entries stay for a while, so a claim remembers where it stood and reads from there."""
-    quotas: bool
-    """Claimers run side by side, so a claim locks exactly what it takes from each lane."""
     defers: bool
     """Transactions run side by side, so a group may have to be decided about later."""
     takes: bool
-    """A claim picks and takes in two statements."""
+    """A writer is alone: a claim picks from one lane after the other, then takes, and nobody comes between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,7 @@ def parameters_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PARAMETER.findall(_COMMENT.sub("", text))))
 
 
-def load_dialect(
-    name: str, can: Capabilities, place: Callable[[str], str], *, numbered: bool
-) -> Dialect:
+def load_dialect(name: str, can: Capabilities, place: Callable[[str], str], *, numbered: bool) -> Dialect:
     """All of a database's statements, read from its `sql` folder."""
     folder = files("tenure.store").joinpath(name, "sql")
     statements = {}

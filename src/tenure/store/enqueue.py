@@ -20,7 +20,7 @@ from tenure.store.plan import Plan, Statement
 __all__ = ["COLUMNS", "enqueue", "enqueue_plain"]
 
 COLUMNS = (
-    "id", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in",
+    "id", "lane", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in",
     "unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra",
 )  # fmt: skip
 _TRIES = 5
@@ -32,26 +32,30 @@ def enqueue(
     """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
     if len(rows) == 1 and rows[0].alone and not again and not inside:
         answer = yield Statement("enqueue", {"now": now}, rows=[_columns(rows[0])], alone=True)
-        if answer.count == 1:
+        if answer.changed == 1:
             return [Enqueued(rows[0].id, inserted=True)]
         again = True
     found: dict[str, JobId] = {}
     if again:
         found = yield from _resolve(rows)
-    found |= yield from _take_periods([r for r in rows if r.unique_for is not None and r.id not in found], now)
+    found |= yield from _take_periods(
+        [r for r in rows if r.unique_for is not None and r.id not in found], now
+    )
     missing = [r for r in rows if r.id not in found]
     for _ in range(_TRIES):
         if not missing:
             break
         answer = yield Statement("enqueue", {"now": now}, rows=[_columns(r) for r in missing])
-        if answer.count == len(missing):
+        if answer.changed == len(missing):
             found |= {r.id: r.id for r in missing}
         else:
             # A slot may be freed between the insert and this look; then nobody is found, and the row is tried again.
             found |= yield from _resolve(missing)
         missing = [r for r in rows if r.id not in found]
     if missing:
-        raise StoreError(f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again")
+        raise StoreError(
+            f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
+        )
     inserted = [r for r in rows if found[r.id] == r.id]
     for row in inserted:
         if row.request is not None:
@@ -66,32 +70,32 @@ def enqueue_plain(
 ) -> Plan[list[Enqueued]]:
     """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent."""
     answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
-    moment: int = answer.rows[0][0]
-    yield Statement("copy", {"now": moment}, rows=_Checked(jobs, ids, limit))
+    yield Statement("copy", {}, rows=_Copied(jobs, ids, limit, answer.rows[0][0]))
     return [Enqueued(i, inserted=True) for i in ids]
 
 
-class _Checked(Sequence[Any]):
+class _Copied(Sequence[Any]):
     """Jobs checked one by one as they are taken; one that breaks a rule breaks the copy, and nothing is stored."""
 
-    def __init__(self, jobs: Sequence[NewJob], ids: Sequence[JobId], limit: int) -> None:
-        self._jobs, self._ids, self._limit = jobs, ids, limit
+    def __init__(self, jobs: Sequence[NewJob], ids: Sequence[JobId], limit: int, now: int) -> None:
+        self._jobs, self._ids, self._limit, self._now = jobs, ids, limit, now
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     def __getitem__(self, at: Any) -> Any:
-        return check(self._jobs[at], self._limit, self._ids[at])
+        return check(self._jobs[at], self._limit, self._ids[at]).copied(self._now)
 
-    def __iter__(self) -> Iterator[Row]:
-        limit = self._limit
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        limit, now = self._limit, self._now
         for job, given in zip(self._jobs, self._ids, strict=True):
-            yield check(job, limit, given)
+            yield check(job, limit, given).copied(now)
 
 
 def _columns(row: Row) -> dict[str, Any]:
     return {
         "id": row.id,
+        "lane": row.lane,
         "queue": row.queue,
         "kind": row.kind,
         "rank": row.rank,
@@ -113,9 +117,7 @@ def _columns(row: Row) -> dict[str, Any]:
 
 def _resolve(rows: Sequence[Row]) -> Plan[dict[str, JobId]]:
     """Which job stands for each row: itself if it is stored, else the holder of its unique slot; absent if neither."""
-    asked = [
-        {"id": r.id, "unique_hash": r.unique_hash if r.unique_for is None else None} for r in rows
-    ]
+    asked = [{"id": r.id, "unique_hash": r.unique_hash if r.unique_for is None else None} for r in rows]
     answer = yield Statement("resolve", {"rows": pack(asked)})
     found: dict[str, JobId] = {}
     for given, holder in answer.rows:

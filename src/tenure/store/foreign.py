@@ -43,7 +43,7 @@ _ASYNC = {
 def runner(connection: Any, store: Store) -> Runner:
     """A runner on a caller's sync connection, inside its transaction."""
     raw = _unwrap(connection)
-    store.check_foreign(raw)
+    store.check_foreign()
     match _library(raw), store.dialect.name:
         case "psycopg", "postgres":
             return _Psycopg(raw, store.dialect.statements)
@@ -57,7 +57,7 @@ def runner(connection: Any, store: Store) -> Runner:
 async def async_runner(connection: Any, store: Store) -> AsyncRunner:
     """A runner on a caller's async connection, inside its transaction."""
     raw = await _aunwrap(connection)
-    store.check_foreign(raw)
+    store.check_foreign()
     match _library(raw), store.dialect.name:
         case "psycopg", "postgres":
             return _AsyncPsycopg(raw, store.dialect.statements)
@@ -108,8 +108,8 @@ class _Psycopg(_Theirs):
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
-        from psycopg import RawCursor  # noqa: PLC0415 - the caller has it, or there would be no connection
-        from psycopg.rows import tuple_row  # noqa: PLC0415
+        from psycopg import RawCursor
+        from psycopg.rows import tuple_row
 
         text, params = self._bound(statement)
         with RawCursor(self._connection, row_factory=tuple_row) as cursor:
@@ -125,8 +125,8 @@ class _AsyncPsycopg(_TheirsAsync):
 
     async def execute(self, statement: Statement) -> Result:
         """Run one statement."""
-        from psycopg import AsyncRawCursor  # noqa: PLC0415 - the caller has it, or there would be no connection
-        from psycopg.rows import tuple_row  # noqa: PLC0415
+        from psycopg import AsyncRawCursor
+        from psycopg.rows import tuple_row
 
         text, params = self._bound(statement)
         async with AsyncRawCursor(self._connection, row_factory=tuple_row) as cursor:
@@ -172,7 +172,9 @@ class _Aiosqlite(_TheirsAsync):
             await connection.execute("BEGIN IMMEDIATE")
         sql, params = self._statements[statement.name], _with_now(statement.params)
         if statement.rows is not None:
-            async with connection.executemany(sql.text, [{**params, **row} for row in statement.rows]) as cursor:
+            async with connection.executemany(
+                sql.text, [{**params, **row} for row in statement.rows]
+            ) as cursor:
                 return Result([], max(cursor.rowcount, 0))
         async with connection.execute(sql.text, params) as cursor:
             rows = [tuple(r) for r in await cursor.fetchall()]
@@ -203,12 +205,16 @@ def _check_path(rows: Any, store: Any) -> None:
 
 
 def _no_transaction(how: str) -> UsageError:
-    return UsageError(f"the connection has no transaction open, so nothing would commit together; begin one first: {how}")
+    return UsageError(
+        f"the connection has no transaction open, so nothing would commit together; begin one first: {how}"
+    )
 
 
 def _refused(library: str, database: str, connection: object) -> UsageError:
     kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
-    return UsageError(f"a {kind} ({library}) cannot carry a transaction of a {database} store here; use {_ACCEPTED}")
+    return UsageError(
+        f"a {kind} ({library}) cannot carry a transaction of a {database} store here; use {_ACCEPTED}"
+    )
 
 
 def _library(raw: object) -> str:

@@ -32,7 +32,7 @@ def admit(groups: Iterable[str], can: Capabilities) -> Plan[int]:
         if not keys:
             return 0
     answer = yield Statement("admit", {"groups": pack_groups(keys)})
-    return answer.count
+    return answer.changed
 
 
 def admit_woken(can: Capabilities) -> Plan[int]:
@@ -49,7 +49,7 @@ def admit_woken(can: Capabilities) -> Plan[int]:
         return 0
     yield Statement("woken", {"groups": pack_groups(keys)})
     answer = yield Statement("admit", {"groups": pack_groups(keys)})
-    return answer.count
+    return answer.changed
 
 
 def sweep(after: str, limit: int, can: Capabilities) -> Plan[tuple[int, str | None]]:

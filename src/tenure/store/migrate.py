@@ -33,7 +33,9 @@ _MIN_CLIENT = {1: 1}
 def migrations(database: str) -> list[Migration]:
     """All of a database's migrations, in order."""
     found = []
-    for file in sorted(files("tenure.store").joinpath(database, "migrations").iterdir(), key=lambda f: f.name):
+    for file in sorted(
+        files("tenure.store").joinpath(database, "migrations").iterdir(), key=lambda f: f.name
+    ):
         number, _, name = file.name.removesuffix(".sql").partition("_")
         found.append(Migration(int(number), name, file.read_text("utf-8"), _MIN_CLIENT[int(number)]))
     return found

@@ -14,12 +14,12 @@ def open_store(url: str, *, patience: float = 5.0) -> Store:
     place = locate(url)
     if isinstance(place, PostgresPlace):
         try:
-            from tenure.store.postgres.connection import PostgresStore  # noqa: PLC0415 - psycopg is an extra
+            from tenure.store.postgres.connection import PostgresStore
         except ImportError as cause:
             raise StoreError(
                 f"PostgreSQL needs psycopg, which is not installed ({cause}); pip install 'tenure[postgres]'"
             ) from cause
         return PostgresStore(place, patience=patience)
-    from tenure.store.sqlite.connection import SqliteStore  # noqa: PLC0415 - start-up stays cheap
+    from tenure.store.sqlite.connection import SqliteStore
 
     return SqliteStore(place, patience=patience)

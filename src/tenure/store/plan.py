@@ -23,7 +23,7 @@ class Statement:
 
     name: str
     params: Mapping[str, Any]
-    rows: Sequence[Mapping[str, Any]] | None = None
+    rows: Sequence[Any] | None = None
     alone: bool = False
     reads: bool = False
 
@@ -32,7 +32,7 @@ class Result(NamedTuple):
     """What a statement answered: its rows, and how many it changed."""
 
     rows: list[tuple[Any, ...]]
-    count: int
+    changed: int
 
 
 Plan = Generator[Statement, Result, T]

@@ -11,7 +11,12 @@ __all__ = ["beat", "leave"]
 
 
 def beat(
-    worker: str, *, queues: Sequence[str] | None, kinds: Sequence[str] | None, about: str | None, now: int | None
+    worker: str,
+    *,
+    queues: Sequence[str] | None,
+    kinds: Sequence[str] | None,
+    about: str | None,
+    now: int | None,
 ) -> Plan[None]:
     """A worker lives, and says what it takes (None: anything)."""
     params = {

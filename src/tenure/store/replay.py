@@ -73,7 +73,7 @@ def purge(which: Filter, *, limit: int, now: int | None) -> Plan[int]:
     if not ids:
         return 0
     answer = yield Statement("purge", {"ids": pack_ids(ids)})
-    return answer.count
+    return answer.changed
 
 
 def pause(queue: str, *, now: int | None) -> Plan[None]:
@@ -84,7 +84,7 @@ def pause(queue: str, *, now: int | None) -> Plan[None]:
 def resume(queue: str) -> Plan[bool]:
     """The queue is claimed from again; whether it was paused."""
     answer = yield Statement("resume", {"queue": queue}, alone=True)
-    return answer.count > 0
+    return answer.changed > 0
 
 
 def _replay(ids: list[JobId], can: Capabilities, now: int | None) -> Plan[int]:

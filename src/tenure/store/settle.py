@@ -99,7 +99,11 @@ def check_outcome(outcome: Outcome) -> Outcome:
             if outcome.result is not None:
                 encode(outcome.result, "result", MAX_RESULT)
         case Fail(retry_in=d):
-            return outcome if d is None else Fail(outcome.error, parse(d, "retry_in"), outcome.kind, outcome.traceback)
+            return (
+                outcome
+                if d is None
+                else Fail(outcome.error, parse(d, "retry_in"), outcome.kind, outcome.traceback)
+            )
         case Snooze(delay=d):
             return Snooze(parse(d, "delay"))
         case Release() | Bury() | Cancelled():
@@ -113,16 +117,19 @@ def settle(
     settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, *, now: int | None, inside: bool = False
 ) -> Plan[list[bool]]:
     """End these claims; for each, whether its outcome stands (False: the claim was lost, and nothing was changed)."""
-    done = [(c, o) for c, o in settles if isinstance(o, Done)]
-    others = [(c, o) for c, o in settles if not isinstance(o, Done)]
+    done: list[dict[str, Any]] = []
+    others: list[tuple[Claim, Outcome]] = []
+    for claim, outcome in settles:
+        if type(outcome) is Done and claim.group is None:
+            done.append({"id": claim.id, "seq": claim.seq, "epoch": claim.epoch, "result": _result(outcome)})
+        else:
+            others.append((claim, outcome))
     settled = True
-    if others or any(c.group is not None for c, _ in done):
-        settled &= (yield from _decide(others + [s for s in done if s[0].group is not None], can, now))
-        done = [s for s in done if s[0].group is None]
+    if others:
+        settled = yield from _decide(others, can, now)
     if done:
-        rows = [{"id": c.id, "seq": c.seq, "epoch": c.epoch, "result": _result(o)} for c, o in done]
-        answer = yield Statement("settle_done", {"claims": pack(rows), "now": now}, alone=not inside)
-        settled &= answer.count == len(done)
+        answer = yield Statement("settle_done", {"claims": pack(done), "now": now}, alone=not inside)
+        settled &= answer.changed == len(done)
     if settled:
         return [True] * len(settles)
     asked = [{"id": c.id, "epoch": c.epoch, "outcome": name_of(o)} for c, o in settles]
@@ -155,7 +162,9 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
         case Fail():
             _decide_failure(changes, job, outcome)
         case Snooze() | Release() if asked:
-            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason="cancelled", attempt=_back(job))
+            changes.end(
+                job, State.CANCELLED, name, settled_epoch=job.epoch, reason="cancelled", attempt=_back(job)
+            )
         case Snooze(delay=delay):
             later = job.now + micros(parse(delay, "delay"))
             changes.back(job, run_at=later, attempt=_back(job), settled_epoch=job.epoch, outcome=name)
@@ -169,7 +178,9 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)
             changes.tell(job, "Bury", text, None)
-            changes.end(job, State.DEAD, name, settled_epoch=job.epoch, reason=clean_error(reason, 200), error=text)
+            changes.end(
+                job, State.DEAD, name, settled_epoch=job.epoch, reason=clean_error(reason, 200), error=text
+            )
         case Cancelled(reason=reason):
             changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason=clean_error(reason, 200))
         case _:

@@ -68,7 +68,9 @@ def _take_back(changes: Changes, job: Held, *, alive: bool, max_crashes: int) ->
     attempt = max(job.attempt - 1, 0)
     taken = {"epoch": job.epoch + 1, "attempt": attempt, "crashes": crashes}
     if crashed:
-        changes.tell(job, "Crash", f"worker {job.worker} vanished while it ran this job (crash {crashes})", None)
+        changes.tell(
+            job, "Crash", f"worker {job.worker} vanished while it ran this job (crash {crashes})", None
+        )
     if job.cancel_at is not None:
         changes.end(job, State.CANCELLED, None, reason="cancelled", **taken)
     elif crashed and crashes >= max_crashes:
@@ -90,15 +92,13 @@ def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
     return len(answer.rows)
 
 
-def retain(
-    ages: Mapping[State, int], *, limit: int, now: int | None, queue: str | None = None
-) -> Plan[int]:
+def retain(ages: Mapping[State, int], *, limit: int, now: int | None, queue: str | None = None) -> Plan[int]:
     """Delete jobs that finished longer ago than their state's age, and unique periods that are over; how many jobs."""
     gone = 0
     for state, age in ages.items():
         if gone < limit:
             params = {"state": state.value, "age": age, "queue": queue, "limit": limit - gone, "now": now}
             answer = yield Statement("retain", params)
-            gone += answer.count
+            gone += answer.changed
     yield Statement("retain_ledger", {"limit": limit, "now": now})
     return gone

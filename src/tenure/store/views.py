@@ -14,7 +14,18 @@ from tenure.job import Attempt, Job, JobId, Request, State
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import ALIVE
 
-__all__ = ["Explanation", "WorkerSeen", "counts", "explain", "get", "history", "list_jobs", "paused", "request", "workers"]
+__all__ = [
+    "Explanation",
+    "WorkerSeen",
+    "counts",
+    "explain",
+    "get",
+    "history",
+    "list_jobs",
+    "paused",
+    "request",
+    "workers",
+]
 
 _AHEAD = 10_000
 
@@ -32,7 +43,9 @@ class WorkerSeen:
 
     def takes(self, job: Job) -> bool:
         """Whether it would take this job."""
-        return (self.kinds is None or job.kind in self.kinds) and (self.queues is None or job.queue in self.queues)
+        return (self.kinds is None or job.kind in self.kinds) and (
+            self.queues is None or job.queue in self.queues
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +142,9 @@ def explain(job_id: JobId, *, now: int | None) -> Plan[Explanation]:
     answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
     moment = from_micros(answer.rows[0][0])
     if job is None:
-        return Explanation("unknown", ("No job has this id: it was never stored, or it was deleted since.",), None)
+        return Explanation(
+            "unknown", ("No job has this id: it was never stored, or it was deleted since.",), None
+        )
     match job.state:
         case State.DONE | State.DEAD | State.CANCELLED:
             return _explain_finished(job, moment)
@@ -159,10 +174,14 @@ def _explain_finished(job: Job, now: datetime) -> Explanation:
 
 
 def _explain_running(job: Job, now: datetime) -> Explanation:
-    words = [f"It is running on worker {job.worker} since {_ago(job.started_at, now)}, attempt {job.attempt}."]
+    words = [
+        f"It is running on worker {job.worker} since {_ago(job.started_at, now)}, attempt {job.attempt}."
+    ]
     overdue = job.lease_until is not None and job.lease_until < now
     if overdue:
-        words.append(f"Its lease ran out {_ago(job.lease_until, now)} ago: the next claim or reclaim takes it back.")
+        words.append(
+            f"Its lease ran out {_ago(job.lease_until, now)} ago: the next claim or reclaim takes it back."
+        )
     if job.cancel_asked_at is not None:
         words.append(f"It was asked to cancel {_ago(job.cancel_asked_at, now)} ago.")
     return Explanation("overdue" if overdue else "running", tuple(words), job)
@@ -174,7 +193,9 @@ def _explain_scheduled(job: Job, now: datetime) -> Explanation:
     else:
         words = [f"It is due in {spell(job.run_at - now)}."]
     if job.attempt:
-        words.append(f"It waits to be tried again after attempt {job.attempt} of {job.max_attempts} failed: {job.error}")
+        words.append(
+            f"It waits to be tried again after attempt {job.attempt} of {job.max_attempts} failed: {job.error}"
+        )
     return Explanation("scheduled", tuple(words), job)
 
 
@@ -183,7 +204,9 @@ def _explain_waiting(job: Job) -> Plan[Explanation]:
     holders = [f"{i} ({state})" for i, state, _ in answer.rows]
     words = [f"It waits in group {job.group!r}, which lets {job.group_limit} run at a time."]
     words.append(
-        f"Its slots are held by {', '.join(holders)}." if holders else "Its slots are free: the next claim makes it ready."
+        f"Its slots are held by {', '.join(holders)}."
+        if holders
+        else "Its slots are free: the next claim makes it ready."
     )
     return Explanation("waiting", tuple(words), job)
 
@@ -191,10 +214,14 @@ def _explain_waiting(job: Job) -> Plan[Explanation]:
 def _explain_ready(job: Job, now: int | None) -> Plan[Explanation]:
     stopped = yield from paused()
     if job.queue in stopped:
-        return Explanation("paused", (f"Queue {job.queue!r} is paused since {stopped[job.queue]:%Y-%m-%d %H:%M} UTC.",), job)
+        return Explanation(
+            "paused", (f"Queue {job.queue!r} is paused since {stopped[job.queue]:%Y-%m-%d %H:%M} UTC.",), job
+        )
     seen = yield from workers(now=now)
     if seen and not any(w.takes(job) for w in seen):
-        words = (f"No live worker takes kind {job.kind!r} from queue {job.queue!r}; {len(seen)} workers live.",)
+        words = (
+            f"No live worker takes kind {job.kind!r} from queue {job.queue!r}; {len(seen)} workers live.",
+        )
         return Explanation("no_worker", words, job)
     answer = yield Statement("ahead", {"id": job.id, "limit": _AHEAD}, alone=True, reads=True)
     ahead: int = answer.rows[0][0]

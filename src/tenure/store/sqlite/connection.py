@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 import apsw
@@ -43,7 +43,7 @@ class Link(Protocol):
         """Run a statement; its rows."""
         ...
 
-    def many(self, text: str, rows: list[dict[str, Any]]) -> int:
+    def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""
         ...
 
@@ -75,9 +75,9 @@ class ApswLink:
 
     def query(self, text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
-        return self._db.execute(text, params).fetchall()  # type: ignore[arg-type]
+        return self._db.execute(text, params).fetchall()
 
-    def many(self, text: str, rows: list[dict[str, Any]]) -> int:
+    def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""
         before = self._db.total_changes()
         self._db.executemany(text, rows)
@@ -106,7 +106,9 @@ class StdlibLink:
     library = "sqlite3"
 
     def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+        )
         self._changes = 0
 
     def query(self, text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -116,7 +118,7 @@ class StdlibLink:
         self._changes = max(cursor.rowcount, 0)
         return rows
 
-    def many(self, text: str, rows: list[dict[str, Any]]) -> int:
+    def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""
         return self._db.executemany(text, rows).rowcount
 
@@ -170,6 +172,8 @@ def execute_on(link: Link, sql: Sql, statement: Statement) -> Result:
     params = statement.params
     if params.get("now", 0) is None:
         params = {**params, "now": machine_micros()}
+    if statement.name == "copy":
+        return Result([], link.many(sql.text, statement.rows or ()))
     if statement.rows is not None:
         return Result([], link.many(sql.text, [{**params, **row} for row in statement.rows]))
     rows = link.query(sql.text, params)
@@ -193,16 +197,18 @@ class SqliteStore:
         """Run a plan to its end, in a transaction of its own; there are no row locks to be impatient about."""
         which = 1 if reads else 0
 
-        def once(again: bool) -> T:  # noqa: FBT001
+        def once(again: bool) -> T:
             if not self._pid.mine:
                 self._abandon()
             with self._locks[which]:
-                return self._guard(lambda: run(make(again), SqliteRunner(self._link(which), self.dialect.statements)))
+                return self._guard(
+                    lambda: run(make(again), SqliteRunner(self._link(which), self.dialect.statements))
+                )
 
         return with_patience(once, patience=self._patience, repeatable=repeatable)
 
-    def check_foreign(self, connection: Any) -> None:
-        """Refuse a caller's connection that is not on this very file, or would bring a second library to it."""
+    def check_foreign(self) -> None:
+        """Raise where a caller's connection would bring a second SQLite library to the file."""
         if not self.place.shared:
             raise UsageError(
                 f"{self.place.path} is a file Tenure owns; to enqueue in your own transaction open your own file with "
@@ -276,7 +282,9 @@ class SqliteStore:
             if not self.place.shared:
                 self._refuse_foreign(link)
             place = self.dialect.place
-            if not _table_exists(link, f"{prefix}meta") or _applied(link, prefix)[0] < len(migrations("sqlite")):
+            if not _table_exists(link, f"{prefix}meta") or _applied(link, prefix)[0] < len(
+                migrations("sqlite")
+            ):
                 link.query("BEGIN IMMEDIATE", {})
                 try:
                     self._migrate(link, place)
@@ -289,13 +297,19 @@ class SqliteStore:
 
     def _migrate(self, link: Link, place: Callable[[str], str]) -> None:
         prefix = self.place.prefix
-        link.script(place("CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"))
+        link.script(
+            place(
+                "CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"
+            )
+        )
         applied, min_client = _applied(link, prefix)
         check_client(min_client, self.place.path)
         for step in migrations("sqlite"):
             if step.number > applied:
                 link.script(place(step.text))
-                insert = place("INSERT INTO tenure_meta (number, name, min_client) VALUES (:number, :name, :min_client)")
+                insert = place(
+                    "INSERT INTO tenure_meta (number, name, min_client) VALUES (:number, :name, :min_client)"
+                )
                 link.query(insert, {"number": step.number, "name": step.name, "min_client": step.min_client})
         if not self.place.shared:
             link.query(f"PRAGMA application_id = {APPLICATION}", {})
@@ -314,20 +328,33 @@ class SqliteStore:
         try:
             return work()
         except apsw.Error as cause:
-            raise _meaning(cause, type(cause).__name__.removesuffix("Error").lower(), self.place.path) from cause
+            raise _meaning(
+                cause, type(cause).__name__.removesuffix("Error").lower(), self.place.path
+            ) from cause
         except sqlite3.Error as cause:
-            code = str(getattr(cause, "sqlite_errorname", "") or "").removeprefix("SQLITE_").partition("_")[0].lower()
+            code = (
+                str(getattr(cause, "sqlite_errorname", "") or "")
+                .removeprefix("SQLITE_")
+                .partition("_")[0]
+                .lower()
+            )
             raise _meaning(cause, code, self.place.path) from cause
 
 
 def _meaning(cause: Exception, code: str, path: str) -> Exception:
     match code:
         case "busy" | "locked" | "protocol":
-            return Broken(cause, f"{path} has been locked by another process for {BUSY_MS // 1000} s; find the long transaction", asked=False)
+            return Broken(
+                cause,
+                f"{path} has been locked by another process for {BUSY_MS // 1000} s; find the long transaction",
+                asked=False,
+            )
         case "full":
             return StoreUnavailable(f"the disk of {path} is full; nothing was stored; free some space")
         case "readonly" | "perm" | "auth":
-            return StoreUnavailable(f"{path} is read-only for this process; check the rights of the file and its folder")
+            return StoreUnavailable(
+                f"{path} is read-only for this process; check the rights of the file and its folder"
+            )
         case "cantopen":
             return StoreUnavailable(f"cannot open {path}; check that the folder exists and may be written to")
         case "notadb" | "corrupt":
@@ -339,12 +366,16 @@ def _meaning(cause: Exception, code: str, path: str) -> Exception:
 
 
 def _table_exists(link: Link, name: str) -> bool:
-    return bool(link.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name}))
+    return bool(
+        link.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name})
+    )
 
 
 def _applied(link: Link, prefix: str) -> tuple[int, int]:
     """The newest migration applied, and the oldest client it works with; the prefix is a checked identifier."""
-    text = "SELECT coalesce(max(number), 0), coalesce(max(min_client), 0) FROM tenure_meta".replace("tenure_", prefix)
+    text = "SELECT coalesce(max(number), 0), coalesce(max(min_client), 0) FROM tenure_meta".replace(
+        "tenure_", prefix
+    )
     [(number, min_client)] = link.query(text, {})
     return number, min_client
 

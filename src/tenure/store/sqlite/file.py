@@ -26,10 +26,10 @@ _libraries: dict[tuple[int, int], str] = {}
 
 def prepare_file(path: str, library: str, *, create_private: bool) -> None:
     """Refuse what cannot be used, create the file (readable by its owner alone) where it is ours and missing."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
+    folder = str(Path(path).absolute().parent)
+    if not Path(folder).is_dir():
         raise StoreUnavailable(f"cannot open {path}: the folder {folder} does not exist; create it first")
-    if os.path.isdir(path):
+    if Path(path).is_dir():
         raise StoreRefused(f"cannot open {path}: it is a folder; name a file")
     kind = network_filesystem(folder, _mounts())
     if kind is not None:
@@ -38,14 +38,16 @@ def prepare_file(path: str, library: str, *, create_private: bool) -> None:
             "use a local disk, or PostgreSQL"
         )
     with _opening:
-        if not os.path.exists(path):
+        if not Path(path).exists():
             if create_private:
                 try:
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 except FileExistsError:
                     pass
                 except OSError as cause:
-                    raise StoreUnavailable(f"cannot create {path}: {cause.strerror}; check the folder's rights") from cause
+                    raise StoreUnavailable(
+                        f"cannot create {path}: {cause.strerror}; check the folder's rights"
+                    ) from cause
         else:
             _check_library(path, library)
 
@@ -60,7 +62,7 @@ def claim_library(path: str, library: str) -> None:
 def same_file(one: str, other: str) -> bool:
     """Whether two paths are one file."""
     try:
-        return os.path.samefile(one, other)
+        return Path(one).samefile(other)
     except OSError:
         return False
 
@@ -88,7 +90,7 @@ def _mounts() -> str:
 
 
 def _inode(path: str) -> tuple[int, int]:
-    info = os.stat(path)
+    info = Path(path).stat()
     return info.st_dev, info.st_ino
 
 

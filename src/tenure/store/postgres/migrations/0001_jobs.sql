@@ -23,6 +23,7 @@ CREATE TABLE tenure.jobs (
     state         text COLLATE "C" NOT NULL,
     queue         text COLLATE "C" NOT NULL,
     kind          text COLLATE "C" NOT NULL,
+    lane          text COLLATE "C" NOT NULL,
     payload       text NOT NULL,
     worker        text,
     outcome       text,
@@ -38,7 +39,7 @@ CREATE TABLE tenure.jobs (
 ) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX jobs_ready ON tenure.jobs (queue, kind, rank, run_at, seq) WHERE state = 'ready';
+CREATE INDEX jobs_ready ON tenure.jobs (lane, run_at, seq) WHERE state = 'ready';
 CREATE INDEX jobs_scheduled ON tenure.jobs (run_at) WHERE state = 'scheduled';
 CREATE INDEX jobs_lease ON tenure.jobs (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX jobs_expiry ON tenure.jobs (expires_at) WHERE expires_at IS NOT NULL;

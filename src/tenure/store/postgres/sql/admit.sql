@@ -10,6 +10,6 @@ WHERE id = ANY (ARRAY(
     ) head
     CROSS JOIN LATERAL (
         SELECT j.id FROM tenure.jobs j WHERE j.state = 'waiting' AND j.group_key = g.group_key
-        ORDER BY j.rank, j.run_at, j.seq LIMIT greatest(head.room, 0)
+        ORDER BY j.rank, j.run_at, j.seq LIMIT greatest(head.room, 0) FOR UPDATE
     ) w
-)) AND state = 'waiting'
+))

@@ -2,13 +2,12 @@
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 pick AS MATERIALIZED (
     SELECT p.id
-    FROM json_to_recordset(:lanes::text::json) AS l(
-        queue text, kind text, rank integer, run_at bigint, seq bigint, quota integer)
+    FROM json_to_recordset(:lanes::text::json) AS l(lane text, queue text, run_at bigint, seq bigint, quota integer)
     CROSS JOIN n
     CROSS JOIN LATERAL (
         SELECT j.id FROM tenure.jobs j
-        WHERE j.state = 'ready' AND j.queue = l.queue AND j.kind = l.kind AND j.rank = l.rank
-          AND (j.run_at, j.seq) >= (l.run_at, l.seq) AND (j.expires_at IS NULL OR j.expires_at > n.now)
+        WHERE j.state = 'ready' AND j.lane = l.lane AND (j.run_at, j.seq) >= (l.run_at, l.seq)
+          AND (j.expires_at IS NULL OR j.expires_at > n.now)
         ORDER BY j.run_at, j.seq LIMIT least(l.quota, :limit::integer) FOR UPDATE SKIP LOCKED
     ) p
     WHERE NOT EXISTS (SELECT FROM tenure.queues q WHERE q.name = l.queue AND q.paused_at IS NOT NULL)
@@ -18,7 +17,7 @@ SET state = 'running', attempt = j.attempt + 1, epoch = j.epoch + 1, lease_until
     worker = :worker::text, started_at = CASE WHEN :started::boolean THEN n.now END,
     progress = NULL, progress_note = NULL
 FROM n
-WHERE j.id = ANY (ARRAY(SELECT id FROM pick)) AND j.state = 'ready'
+WHERE j.id = ANY (ARRAY(SELECT id FROM pick))
 RETURNING j.id::text AS id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.max_attempts, j.crashes,
           j.run_at, j.created_at, j.lease_until, j.started_at, j.expires_at, j.group_key, j.parent::text AS parent,
-          j.flow, j.tenant, j.extra, j.error
+          j.flow, j.tenant, j.extra, j.error, j.group_limit

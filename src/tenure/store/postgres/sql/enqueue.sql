@@ -3,14 +3,14 @@ WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 r AS (
     SELECT r.*, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
     FROM n, json_to_recordset(:rows::text::json) AS r(
-        id uuid, queue text, kind text, rank integer, payload text, max_attempts integer, run_at bigint,
+        id uuid, lane text, queue text, kind text, rank integer, payload text, max_attempts integer, run_at bigint,
         delay bigint, expires_at bigint, expires_in bigint, unique_hash uuid, group_key text, group_limit integer,
         parent uuid, flow text, tenant text, extra text)
 )
 INSERT INTO tenure.jobs (
-    id, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
+    id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
     parent, flow, tenant, extra, state)
-SELECT id, queue, kind, rank, payload, max_attempts, due, now, coalesce(expires_at, now + expires_in), unique_hash,
+SELECT id, lane, queue, kind, rank, payload, max_attempts, due, now, coalesce(expires_at, now + expires_in), unique_hash,
        group_key, group_limit, parent, flow, tenant, extra,
        CASE WHEN due > now THEN 'scheduled' WHEN group_key IS NOT NULL THEN 'waiting' ELSE 'ready' END
 FROM r

@@ -6,5 +6,5 @@ due AS MATERIALIZED (
     ORDER BY j.run_at LIMIT :limit::integer FOR UPDATE OF j SKIP LOCKED
 )
 UPDATE tenure.jobs j SET state = CASE WHEN j.group_key IS NULL OR j.held THEN 'ready' ELSE 'waiting' END
-WHERE j.id = ANY (ARRAY(SELECT id FROM due)) AND j.state = 'scheduled'
+WHERE j.id = ANY (ARRAY(SELECT id FROM due))
 RETURNING CASE WHEN j.state = 'waiting' THEN j.group_key END AS group_key

@@ -20,6 +20,7 @@ CREATE TABLE tenure_jobs (
     crashes       INTEGER NOT NULL DEFAULT 0,
     queue         TEXT NOT NULL,
     kind          TEXT NOT NULL,
+    lane          TEXT NOT NULL,
     payload       TEXT NOT NULL,
     expires_at    INTEGER,
     cancel_at     INTEGER,
@@ -36,7 +37,7 @@ CREATE TABLE tenure_jobs (
     extra         TEXT
 ) STRICT;
 
-CREATE INDEX tenure_jobs_ready ON tenure_jobs (queue, kind, rank, run_at) WHERE state = 'ready';
+CREATE INDEX tenure_jobs_ready ON tenure_jobs (lane, run_at) WHERE state = 'ready';
 CREATE INDEX tenure_jobs_scheduled ON tenure_jobs (run_at) WHERE state = 'scheduled';
 CREATE INDEX tenure_jobs_lease ON tenure_jobs (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX tenure_jobs_expiry ON tenure_jobs (expires_at) WHERE expires_at IS NOT NULL AND finished_at IS NULL;

@@ -1,10 +1,10 @@
 -- enqueue: stores the rows it can; a row whose id or unique slot is taken is left out, and the count tells.
 -- Differs from postgres: runs once a row, in process, instead of unpacking one JSON parameter.
 INSERT INTO tenure_jobs (
-    id, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
+    id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
     parent, flow, tenant, extra, state)
 VALUES (
-    :id, :queue, :kind, :rank, :payload, :max_attempts, coalesce(:run_at, :now + coalesce(:delay, 0)), :now,
+    :id, :lane, :queue, :kind, :rank, :payload, :max_attempts, coalesce(:run_at, :now + coalesce(:delay, 0)), :now,
     coalesce(:expires_at, :now + :expires_in), :unique_hash, :group_key, :group_limit, :parent, :flow, :tenant, :extra,
     CASE WHEN coalesce(:run_at, :now + coalesce(:delay, 0)) > :now THEN 'scheduled'
          WHEN :group_key IS NOT NULL THEN 'waiting' ELSE 'ready' END)

@@ -1,0 +1,392 @@
+"""Bad input gets an answer: the field, the rule and the value; and nothing is stored."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import tenure
+from tests.support.places import Place
+
+NAIVE = datetime(2030, 1, 1)  # noqa: DTZ001 - the point
+SOME_ID = str(uuid4())
+
+BAD_NAMES: Mapping[str, Any] = {
+    "empty": "",
+    "too long": "x" * 201,
+    "not text": 5,
+    "bytes": b"mail",
+    "None": None,
+    "space before": " mail",
+    "space after": "mail ",
+    "only space": " ",
+    "line end": "mail\n",
+    "NUL": "ma\x00il",
+    "lone surrogate": "ma\ud800il",
+}
+BAD_KEYS: Mapping[str, Any] = {
+    "empty": "",
+    "not text": 5,
+    "bytes": b"key",
+    "NUL": "a\x00b",
+    "lone surrogate": "a\ud800b",
+}
+BAD_SPANS: Mapping[str, Any] = {
+    "negative": -1,
+    "negative text": "-5s",
+    "negative timedelta": timedelta(seconds=-1),
+    "empty text": "",
+    "no number": "soon",
+    "no unit": "5",
+    "unknown unit": "5w",
+    "space inside": "1h 30m",
+    "two signs": "+-5s",
+    "only a sign": "-",
+    "NaN": float("nan"),
+    "Infinity": float("inf"),
+    "a truth": True,
+    "a list": [5],
+    "a moment": datetime(2030, 1, 1, tzinfo=UTC),
+    "over 100 years": "36501d",
+    "over 100 years in seconds": 10**10,
+    "over what a float holds": 10**400,
+    "the longest timedelta": timedelta.max,
+}
+BAD_MOMENTS: Mapping[str, Any] = {
+    "naive": NAIVE,
+    "text": "2030-01-01T00:00:00Z",
+    "number": 1_893_456_000,
+    "day": date(2030, 1, 1),
+    "after the last moment of UTC": datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))),
+    "before the first moment of UTC": datetime.min.replace(tzinfo=timezone(timedelta(hours=1))),
+}
+BAD_COUNTS: Mapping[str, Any] = {
+    "zero": 0,
+    "negative": -1,
+    "too large": 2**31,
+    "far too large": 10**5_000,
+    "a truth": True,
+    "a float": 1.0,
+    "text": "5",
+    "None": None,
+}
+BAD_IDS: Mapping[str, Any] = {
+    "no UUID": "not-a-uuid",
+    "empty": "",
+    "too short": SOME_ID[:-1],
+    "too long": SOME_ID + "0",
+    "no hex": "z" * 36,
+    "a number": 7,
+    "bytes": uuid4().bytes,
+    "with NUL": SOME_ID[:-1] + "\x00",
+}
+
+
+def table(rows: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]) -> list[Any]:
+    """One case for each bad value of each field, with what must be said beside it."""
+    return [
+        pytest.param({**beside, name: value}, name, value, id=f"{name}: {what}")
+        for name, (values, beside) in rows.items()
+        for what, value in values.items()
+    ]
+
+
+OPTIONS = [
+    *table({
+        "kind": (BAD_NAMES, {}),
+        "queue": (BAD_NAMES, {}),
+        "priority": (
+            {"too high": 32_768, "too low": -32_769, "far too high": 10**5_000, "a truth": True, "a float": 1.0, "text": "1", "None": None},
+            {},
+        ),
+        "run_at": (BAD_MOMENTS, {}),
+        "expires_at": (BAD_MOMENTS, {}),
+        "delay": (BAD_SPANS, {}),
+        "expires_in": (BAD_SPANS, {}),
+        "timeout": ({**BAD_SPANS, "zero": 0}, {}),
+        "max_attempts": (BAD_COUNTS, {}),
+        "unique": ({**BAD_KEYS, "too long": "x" * 8_193}, {}),
+        "unique_for": ({**BAD_SPANS, "zero": 0}, {"unique": "u"}),
+        "group": ({**BAD_KEYS, "too long": "x" * 8_193}, {}),
+        "group_limit": (BAD_COUNTS, {"group": "g"}),
+        "order": ({"unknown": "sideways", "None": None, "a list": ["strict"]}, {"group": "g"}),
+        "flow": ({**BAD_KEYS, "too long": "x" * 201}, {}),
+        "tenant": ({**BAD_KEYS, "too long": "x" * 201}, {}),
+        "parent": (BAD_IDS, {}),
+        "id": (BAD_IDS, {}),
+        "tags": ({"one text": "urgent", "a number": 5}, {}),
+        "meta": ({"text": "a=b", "a list": ["a"], "pairs": [("a", "b")], "a number": 5}, {}),
+        "request": ({"bytes": b"body", "a dict": {"body": b"", "headers": {}}}, {}),
+    }),
+    pytest.param({"run_at": datetime(2030, 1, 1, tzinfo=UTC), "delay": "5s"}, "delay", "5s", id="both run_at and delay"),
+    pytest.param({"expires_at": datetime(2030, 1, 1, tzinfo=UTC), "expires_in": 5}, "expires_in", 5, id="both expires_at and expires_in"),
+    pytest.param({"unique_for": "1h"}, "unique_for", "1h", id="unique_for without unique"),
+    pytest.param({"tags": ["ok", ""]}, "tags", "", id="tags: one is empty"),
+    pytest.param({"tags": ["ok", 5]}, "tags", 5, id="tags: one is no text"),
+    pytest.param({"tags": ["x" * 201]}, "tags", "x" * 201, id="tags: one is too long"),
+    pytest.param({"tags": ["a\x00"]}, "tags", "a\x00", id="tags: one has NUL"),
+    pytest.param({"tags": ["t"] * 33}, "tags", 33, id="tags: too many"),
+    pytest.param({"meta": {5: "a"}}, "meta", 5, id="meta: a key is no text"),
+    pytest.param({"meta": {"": "a"}}, "meta", "", id="meta: a key is empty"),
+    pytest.param({"meta": {"a": 5}}, "meta.a", 5, id="meta: a value is no text"),
+    pytest.param({"meta": {"a": None}}, "meta.a", None, id="meta: a value is None"),
+    pytest.param({"meta": {"a": "\ud800"}}, "meta.a", "\ud800", id="meta: a value has a lone surrogate"),
+    pytest.param({"request": tenure.Request("text", {})}, "request.body", "text", id="request: body is text"),  # type: ignore[arg-type]
+    pytest.param({"request": tenure.Request(b"", {"a": 5})}, "request.headers.a", 5, id="request: a header is no text"),  # type: ignore[dict-item]
+    pytest.param({"request": tenure.Request(b"", None)}, "request.headers", None, id="request: no headers"),  # type: ignore[arg-type]
+]  # fmt: skip
+
+
+def refuses(call: Callable[[], object], field: str, value: object) -> tenure.FieldError:
+    """The call is answered with an error that names field, rule and value, and can be shown."""
+    with pytest.raises(tenure.FieldError) as caught:
+        call()
+    error = caught.value
+    assert error.field == field
+    assert error.value is value or error.value == value
+    assert error.rule.startswith(("must ", "needs "))
+    assert str(error).startswith(f"{field}: {error.rule}, got ")
+    assert len(str(error)) < 500
+    return error
+
+
+@pytest.mark.parametrize(("said", "field", "value"), OPTIONS)
+def test_a_bad_option_is_named_and_nothing_is_stored(
+    q: tenure.Queue, said: dict[str, Any], field: str, value: Any
+) -> None:
+    refuses(lambda: q.enqueue(**{"kind": "k", **said}), field, value)
+    assert q.counts() == {}
+
+
+@pytest.mark.parametrize(("said", "field", "value"), OPTIONS)
+def test_a_bad_option_is_named_in_a_bulk_too_and_nothing_is_stored(
+    q: tenure.Queue, said: dict[str, Any], field: str, value: Any
+) -> None:
+    bad: Any = {"kind": "k", **said}
+    refuses(lambda: q.enqueue_many([tenure.NewJob(kind="k"), tenure.NewJob(**bad)]), field, value)
+    assert q.counts() == {}
+
+
+@pytest.mark.parametrize("name", ["run_at", "expires_at"])
+def test_a_naive_datetime_is_a_type_error(q: tenure.Queue, name: str) -> None:
+    moment: Any = {name: NAIVE}
+    with pytest.raises(TypeError, match=f"{name}: must be timezone-aware"):
+        q.enqueue("k", **moment)
+
+
+def test_a_naive_clock_is_a_type_error(place: Place) -> None:
+    q = place.open(clock=lambda: NAIVE)
+    with pytest.raises(TypeError, match="clock: must be timezone-aware"):
+        q.enqueue("k")
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"queue": 5}, TypeError),
+        ({"queue": ""}, ValueError),
+        ({"delay": []}, TypeError),
+        ({"delay": -1}, ValueError),
+        ({"priority": "1"}, TypeError),
+        ({"priority": 40_000}, ValueError),
+        ({"id": 5}, TypeError),
+        ({"id": "x"}, ValueError),
+    ],
+)
+def test_a_refusal_is_also_the_error_python_would_raise(
+    q: tenure.Queue, said: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error) as caught:
+        q.enqueue("k", **said)
+    assert isinstance(caught.value, tenure.TenureError)
+
+
+def random_text(length: int) -> str:
+    """Text that no database can compress."""
+    letters = random.Random(7)
+    return "".join(chr(letters.randrange(0x4E00, 0x9FA0)) for _ in range(length))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"kind": random_text(200)}, id="kind"),
+        pytest.param({"queue": random_text(200)}, id="queue"),
+        pytest.param({"unique": random_text(8_192)}, id="unique"),
+        pytest.param({"unique": random_text(8_192), "unique_for": "1h"}, id="unique_for a period"),
+        pytest.param({"group": random_text(8_192)}, id="group"),
+        pytest.param({"flow": random_text(200)}, id="flow"),
+        pytest.param({"tenant": random_text(200)}, id="tenant"),
+        pytest.param({"tags": [random_text(200)] * 32}, id="tags"),
+        pytest.param({"meta": {random_text(200): random_text(8_192)}}, id="meta"),
+        pytest.param({"max_attempts": 2**31 - 1}, id="max_attempts"),
+        pytest.param({"group": "g", "group_limit": 2**31 - 1}, id="group_limit"),
+        pytest.param({"delay": "36500d"}, id="delay"),
+    ],
+)
+def test_what_is_just_within_the_rules_is_stored(q: tenure.Queue, said: dict[str, Any]) -> None:
+    answer = q.enqueue(**{"kind": "k", **said})
+    job: Any = q.get(answer.id)
+    kept = {
+        name: list(job.tags) if name == "tags" else getattr(job, name)
+        for name in said
+        if name not in ("unique_for", "delay")
+    }
+    assert kept == {name: value for name, value in said.items() if name not in ("unique_for", "delay")}
+
+
+@pytest.mark.parametrize("bad", [None, "k", {"kind": "k"}, ("k", {}), tenure.NewJob])
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_bulk_takes_new_jobs_only(q: tenure.Queue, bad: Any, count: int) -> None:
+    jobs = [*[tenure.NewJob(kind="k")] * count, bad]
+    error = refuses(lambda: q.enqueue_many(jobs), f"jobs[{count}]", bad)
+    assert isinstance(error, TypeError)
+    assert q.counts() == {}
+
+
+CALLS: list[Any] = [
+    *[
+        pytest.param(verb, {**beside, "limit": value}, "limit", value, id=f"{verb} limit: {what}")
+        for verb, beside in {
+            "claim": {},
+            "promote": {},
+            "reclaim": {},
+            "retain": {"done": "1h"},
+            "purge": {"which": tenure.Filter()},
+            "replay_many": {"which": tenure.Filter()},
+            "list": {},
+        }.items()
+        for what, value in {
+            "zero": 0,
+            "negative": -1,
+            "too many": 10_001,
+            "a truth": True,
+            "a float": 1.5,
+            "text": "1",
+        }.items()
+    ],
+    *[
+        pytest.param(verb, {**beside, field: value}, field, value, id=f"{verb} {field}: {what}")
+        for verb, field, values, beside in [
+            ("claim", "lease", {**BAD_SPANS, "zero": 0}, {}),
+            ("renew", "lease", {**BAD_SPANS, "zero": 0}, {"claims": []}),
+            ("reclaim", "overdue_by", BAD_SPANS, {}),
+            ("reclaim", "max_crashes", {"zero": 0, "negative": -1, "a truth": True, "text": "3"}, {}),
+            ("retain", "done", BAD_SPANS, {}),
+            ("retain", "dead", BAD_SPANS, {}),
+            ("retain", "cancelled", BAD_SPANS, {}),
+            ("claim", "worker", {what: bad for what, bad in BAD_NAMES.items() if bad is not None}, {}),
+            ("beat", "worker", BAD_NAMES, {}),
+            ("leave", "worker", BAD_NAMES, {}),
+            ("pause", "queue", BAD_NAMES, {}),
+            ("resume", "queue", BAD_NAMES, {}),
+            ("retain", "queue", {what: bad for what, bad in BAD_NAMES.items() if bad is not None}, {}),
+            ("claim", "queues", {"one name": "mail", "a number": 5}, {}),
+            ("claim", "kinds", {"one name": "mail", "a number": 5}, {}),
+            ("counts", "queues", {"one name": "mail", "a number": 5}, {}),
+            ("beat", "kinds", {"one name": "mail", "a number": 5}, {"worker": "w"}),
+            ("counts", "cap", {"zero": 0, "negative": -1, "a truth": True, "text": "1"}, {}),
+            ("purge", "which", {"None": None, "a dict": {"states": ["dead"]}, "text": "dead"}, {}),
+            ("replay_many", "which", {"None": None, "a list": ["dead"]}, {}),
+            ("list", "which", {"a dict": {}, "text": "dead"}, {}),
+            *[
+                (verb, "id", BAD_IDS, {})
+                for verb in ("get", "history", "request", "explain", "cancel", "replay")
+            ],
+            ("list", "before", BAD_IDS, {}),
+            ("replay_many", "after", BAD_IDS, {"which": tenure.Filter()}),
+        ]
+        for what, value in values.items()
+    ],
+    *[
+        pytest.param("claim", {field: ["ok", value]}, field, value, id=f"claim {field}: one is {what}")
+        for field in ("queues", "kinds")
+        for what, value in BAD_NAMES.items()
+    ],
+]
+
+
+@pytest.mark.parametrize(("verb", "said", "field", "value"), CALLS)
+def test_a_bad_argument_is_named(
+    q: tenure.Queue, verb: str, said: dict[str, Any], field: str, value: Any
+) -> None:
+    refuses(lambda: getattr(q, verb)(**said), field, value)
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "value"),
+    [
+        pytest.param({"states": ["gone"]}, "states", "gone", id="an unknown state"),
+        pytest.param({"states": ["dead", "Done"]}, "states", "Done", id="a state in capitals"),
+        pytest.param({"states": "dead"}, "states", "dead", id="one state, not a list"),
+        pytest.param({"kinds": "k"}, "kinds", "k", id="one kind, not a list"),
+        pytest.param({"queues": "default"}, "queues", "default", id="one queue, not a list"),
+        pytest.param({"ids": SOME_ID}, "ids", SOME_ID, id="one id, not a list"),
+        pytest.param({"older_than": "-1h"}, "older_than", "-1h", id="a negative age"),
+        pytest.param({"newer_than": "soon"}, "newer_than", "soon", id="no age"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["list", "purge", "replay_many"])
+def test_a_bad_filter_is_named_and_changes_nothing(
+    q: tenure.Queue, verb: str, said: dict[str, Any], field: str, value: Any
+) -> None:
+    q.enqueue("k")
+    [claim] = q.claim()
+    q.settle(claim, tenure.Bury())
+    refuses(lambda: getattr(q, verb)(tenure.Filter(**said)), field, value)
+    assert q.counts()["default"]["dead"] == 1
+
+
+NOT_CLAIMS: list[Any] = [None, SOME_ID, (SOME_ID, 1), {"id": SOME_ID, "epoch": 1}]
+
+
+@pytest.mark.parametrize("bad", NOT_CLAIMS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda q, bad: q.settle(bad, tenure.Done()), id="settle"),
+        pytest.param(lambda q, bad: q.settle_many([(bad, tenure.Done())]), id="settle_many"),
+        pytest.param(lambda q, bad: q.renew([bad]), id="renew"),
+        pytest.param(lambda q, bad: q.progress(bad, 0.5), id="progress"),
+    ],
+)
+def test_what_is_no_claim_is_refused(q: tenure.Queue, call: Any, bad: Any) -> None:
+    assert isinstance(refuses(lambda: call(q, bad), "claim", bad), TypeError)
+
+
+@pytest.mark.parametrize("bad", [None, "done", True, tenure.Done, ValueError("x"), {"result": 1}])
+def test_what_is_no_outcome_is_refused_and_the_claim_stands(q: tenure.Queue, bad: Any) -> None:
+    q.enqueue("k")
+    [claim] = q.claim()
+    assert isinstance(refuses(lambda: q.settle(claim, bad), "outcome", bad), TypeError)
+    refuses(lambda: q.settle_many([(claim, bad)]), "outcome", bad)
+    assert q.settle(claim, tenure.Done())
+
+
+@pytest.mark.parametrize("what", BAD_SPANS)
+@pytest.mark.parametrize(
+    ("outcome", "field"),
+    [(lambda span: tenure.Snooze(span), "delay"), (lambda span: tenure.Fail("e", retry_in=span), "retry_in")],
+)
+def test_an_outcome_with_a_bad_wait_is_refused_and_the_claim_stands(
+    q: tenure.Queue, outcome: Any, field: str, what: str
+) -> None:
+    q.enqueue("k")
+    [claim] = q.claim()
+    refuses(lambda: q.settle(claim, outcome(BAD_SPANS[what])), field, BAD_SPANS[what])
+    assert q.settle(claim, tenure.Done())
+
+
+@pytest.mark.parametrize("bad", [-0.01, 1.01, float("inf"), True, "0.5", None, 10**400])
+def test_a_progress_that_is_not_from_0_to_1_is_refused(q: tenure.Queue, bad: Any) -> None:
+    answer = q.enqueue("k")
+    [claim] = q.claim()
+    refuses(lambda: q.progress(claim, bad), "done", bad)
+    job = q.get(answer.id)
+    assert job is not None
+    assert job.progress is None

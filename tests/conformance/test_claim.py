@@ -1,0 +1,306 @@
+"""claim: what is handed out, to whom, and what the claim says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import tenure
+from tests.support.claiming import claim_all, ids, job_of, payloads, settle_all
+from tests.support.clock import MovedClock
+from tests.support.places import Place
+
+
+def test_nothing_to_claim_is_an_empty_list(q: tenure.Queue) -> None:
+    assert q.claim() == []
+
+
+def test_a_claim_adds_one_to_attempt_and_to_epoch(q: tenure.Queue) -> None:
+    answer = q.enqueue("k")
+    [claim] = q.claim()
+    assert (claim.job.attempt, claim.job.epoch, claim.epoch) == (1, 1, 1)
+    job = job_of(q, answer.id)
+    assert (job.state, job.attempt, job.epoch) == ("running", 1, 1)
+
+
+def test_each_claim_of_a_failing_job_adds_one_more(cq: tenure.Queue) -> None:
+    cq.enqueue("k")
+    seen = []
+    for _ in range(3):
+        [claim] = cq.claim()
+        seen.append((claim.job.attempt, claim.epoch))
+        cq.settle(claim, tenure.Fail("no", retry_in=0))
+    assert seen == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_claim_takes_one_job_unless_told_otherwise(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k")] * 3)
+    assert len(q.claim()) == 1
+
+
+def test_a_claim_takes_no_more_than_its_limit(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k")] * 5)
+    assert [len(q.claim(2)) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_the_limit_holds_over_several_kinds_and_queues(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=k, queue=line) for k in "ab" for line in "xy"] * 3)
+    assert [len(q.claim(5)) for _ in range(4)] == [5, 5, 2, 0]
+
+
+def test_only_the_named_queues_are_claimed_from(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k", queue=name, payload=name) for name in ("a", "b", "c")])
+    assert payloads(q.claim(10, queues=["a", "c"])) == ["a", "c"]
+
+
+def test_only_the_named_kinds_are_claimed(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=name, payload=name) for name in ("a", "b", "c")])
+    assert payloads(q.claim(10, kinds=["c", "a"])) == ["a", "c"]
+
+
+def test_queues_and_kinds_together_must_both_fit(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=k, queue=line, payload=line + k) for line in "xyz" for k in "abc"])
+    assert payloads(q.claim(10, queues=["x", "z"], kinds=["a", "b"])) == ["xa", "xb", "za", "zb"]
+
+
+def test_jobs_of_unknown_kinds_are_left_as_they_are(q: tenure.Queue) -> None:
+    foreign = q.enqueue("foreign")
+    q.enqueue("known")
+    settle_all(q, claim_all(q, kinds=["known"]))
+    job = job_of(q, foreign.id)
+    assert (job.state, job.attempt, job.epoch) == ("ready", 0, 0)
+
+
+def test_foreign_jobs_of_higher_priority_do_not_hide_the_known_ones(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=f"foreign{i % 7}", priority=5 + i % 3) for i in range(60)])
+    answer = q.enqueue("known", priority=-3)
+    assert ids(q.claim(10, kinds=["known"])) == [answer.id]
+
+
+def test_many_foreign_kinds_do_not_hide_a_known_one(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=f"foreign{i}") for i in range(80)])
+    answer = q.enqueue("known")
+    assert ids(q.claim(kinds=["known"])) == [answer.id]
+
+
+@pytest.mark.parametrize("nothing", [{"queues": []}, {"kinds": []}], ids=["queues", "kinds"])
+def test_an_empty_list_of_names_claims_nothing(q: tenure.Queue, nothing: dict[str, Any]) -> None:
+    q.enqueue("k")
+    assert q.claim(**nothing) == []
+    assert len(q.claim()) == 1
+
+
+def test_a_name_said_twice_is_as_if_said_once(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k", queue="x")] * 3)
+    assert [len(q.claim(2, queues=["x", "x"], kinds=["k", "k"])) for _ in range(3)] == [2, 1, 0]
+
+
+def test_names_are_data(q: tenure.Queue) -> None:
+    names = ["Éclair", "a%b", "it's", "naïve", "z;--", "x_y", "日本", "😀"]
+    q.enqueue_many([tenure.NewJob(kind=name, queue=name) for name in names])
+    assert sorted(c.kind for name in names for c in q.claim(10, queues=[name], kinds=[name])) == sorted(names)
+
+
+def test_a_claimer_of_everything_meets_every_name(q: tenure.Queue) -> None:
+    names = [a + b for a in ("", "A", "a", "Z", "é", "日", "😀", "-", "~") for b in ("b", "B", "_", "ÿ")]
+    q.enqueue_many([tenure.NewJob(kind=k, queue=line) for k in names[::3] for line in names[1::3]])
+    assert Counter((c.kind, c.job.queue) for c in claim_all(q, 7)) == {
+        (k, line): 1 for k in names[::3] for line in names[1::3]
+    }
+
+
+def test_the_lowest_and_the_highest_priority_are_claimed_too(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k", priority=p, payload=p) for p in (-32_768, 32_767)])
+    assert payloads(claim_all(q)) == [32_767, -32_768]
+
+
+def test_a_claim_carries_the_whole_job(cq: tenure.Queue, clock: MovedClock) -> None:
+    parent = cq.enqueue("first", queue="other")
+    cq.enqueue(
+        "k", {"n": [1, None, "é"]}, queue="mail", priority=7, max_attempts=9, unique="u", group="g", group_limit=2,
+        order="start", expires_in="1h", timeout="5m", tags=["t"], meta={"m": "v"}, parent=parent.id, flow="f",
+        tenant="acme",
+    )  # fmt: skip
+    [claim] = cq.claim(queues=["mail"])
+    job = claim.job
+    assert (claim.kind, claim.group, claim.seq) == ("k", "g", job.seq)
+    assert (job.kind, job.payload, job.queue, job.priority) == ("k", {"n": [1, None, "é"]}, "mail", 7)
+    assert (job.max_attempts, job.unique, job.group, job.order) == (9, "u", "g", "start")
+    assert (job.expires_at, job.timeout) == (clock.at("1h"), timedelta(minutes=5))
+    assert (job.tags, job.meta, job.parent, job.flow, job.tenant) == (
+        ("t",),
+        {"m": "v"},
+        parent.id,
+        "f",
+        "acme",
+    )
+    assert (job.state, job.started_at, job.run_at, job.created_at) == (
+        "running",
+        clock.now,
+        clock.now,
+        clock.now,
+    )
+
+
+def test_a_claim_carries_the_last_error(cq: tenure.Queue) -> None:
+    cq.enqueue("k")
+    [claim] = cq.claim()
+    cq.settle(claim, tenure.Fail("out of paper", retry_in=0))
+    [claim] = cq.claim()
+    assert claim.job.error == "out of paper"
+
+
+def test_the_worker_is_recorded(q: tenure.Queue) -> None:
+    answer = q.enqueue("k")
+    [claim] = q.claim(worker="w1")
+    assert (claim.worker, claim.job.worker, job_of(q, answer.id).worker) == ("w1", "w1", "w1")
+
+
+def test_a_claim_without_a_worker_is_the_queues_own(q: tenure.Queue) -> None:
+    answer = q.enqueue("k")
+    [claim] = q.claim()
+    assert (claim.worker, job_of(q, answer.id).worker) == (q.worker, q.worker)
+
+
+def test_the_default_worker_is_fresh_for_every_queue_opened(place: Place) -> None:
+    assert len({place.open().worker for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "length"), [({}, "30s"), ({"lease": "5m"}, "5m"), ({"lease": 0.25}, "250ms")], ids=str
+)
+def test_a_lease_is_as_long_as_asked(
+    cq: tenure.Queue, clock: MovedClock, options: dict[str, Any], length: str
+) -> None:
+    answer = cq.enqueue("k")
+    [claim] = cq.claim(**options)
+    assert (claim.job.lease_until, job_of(cq, answer.id).lease_until) == (clock.at(length), clock.at(length))
+
+
+def test_the_store_s_own_clock_sets_the_lease(q: tenure.Queue) -> None:
+    q.enqueue("k")
+    [claim] = q.claim(lease="5m")
+    assert claim.job.started_at is not None
+    assert claim.job.lease_until is not None
+    assert claim.job.lease_until - claim.job.started_at == timedelta(minutes=5)
+
+
+def test_a_job_bound_for_a_buffer_has_not_started(cq: tenure.Queue) -> None:
+    answer = cq.enqueue("k")
+    [claim] = cq.claim(started=False)
+    assert (claim.job.started_at, job_of(cq, answer.id).started_at) == (None, None)
+
+
+def test_a_claimed_job_is_not_handed_out_again(q: tenure.Queue) -> None:
+    q.enqueue("k")
+    assert len(q.claim()) == 1
+    assert q.claim() == []
+
+
+def test_a_claimed_job_is_not_handed_out_to_others(place: Place) -> None:
+    first, second = place.open(), place.open()
+    first.enqueue("k")
+    assert len(first.claim()) == 1
+    assert second.claim(10) == []
+
+
+def test_a_job_is_held_for_as_long_as_its_lease(place: Place, cq: tenure.Queue, clock: MovedClock) -> None:
+    other = place.open(clock=clock)
+    answer = cq.enqueue("k")
+    cq.claim(lease="10m")
+    clock.advance("10m")
+    assert other.claim() == []
+    clock.advance("1s")
+    assert ids(other.claim()) == [answer.id]
+
+
+@pytest.mark.parametrize(
+    "filters", [{}, {"queues": ["default"]}, {"kinds": ["k"]}], ids=["all", "queues", "kinds"]
+)
+def test_a_job_enqueued_after_an_empty_claim_is_found_at_once(
+    q: tenure.Queue, filters: dict[str, Any]
+) -> None:
+    for _ in range(5):
+        assert q.claim(**filters) == []
+        answer = q.enqueue("k")
+        assert ids(q.claim(**filters)) == [answer.id]
+
+
+def test_a_job_enqueued_while_others_wait_is_found_by_the_same_queue(q: tenure.Queue) -> None:
+    enqueued, claimed = [q.enqueue("k").id, q.enqueue("k").id], []
+    for _ in range(20):
+        claimed += ids(q.claim())
+        enqueued.append(q.enqueue("k").id)
+    assert claimed == enqueued[:20]
+    assert ids(claim_all(q)) == enqueued[20:]
+
+
+def test_jobs_of_new_queues_kinds_and_priorities_are_found_at_once(q: tenure.Queue) -> None:
+    q.enqueue("m", queue="m")
+    assert len(q.claim(10)) == 1
+    for queue in ("m", "a", "z"):
+        for kind in ("m", "b", "y"):
+            for priority in (0, 3, -3, 9, 1):
+                answer = q.enqueue(kind, queue=queue, priority=priority)
+                assert ids(q.claim(10)) == [answer.id], (queue, kind, priority)
+
+
+def test_a_new_kind_is_found_at_once_by_a_claimer_of_named_kinds(q: tenure.Queue) -> None:
+    for kind in ("b", "a", "foreign", "c", "b"):
+        answer = q.enqueue(kind, queue=f"line of {kind}")
+        assert ids(q.claim(5, kinds=["a", "b", "c"])) == ([] if kind == "foreign" else [answer.id])
+
+
+def test_a_job_enqueued_by_another_queue_object_is_found_at_once(place: Place) -> None:
+    claimer, producer = place.open(), place.open()
+    for kind in ("a", "b", "a", "c"):
+        answer = producer.enqueue(kind)
+        assert ids(claimer.claim()) == [answer.id]
+
+
+def test_a_released_job_is_found_at_once_when_nothing_else_waits(q: tenure.Queue) -> None:
+    answer = q.enqueue("k")
+    for _ in range(3):
+        [claim] = q.claim()
+        assert claim.id == answer.id
+        q.settle(claim, tenure.Release())
+
+
+def test_a_job_due_earlier_than_those_already_claimed_is_not_missed(q: tenure.Queue) -> None:
+    q.enqueue("k")
+    [claim] = q.claim()
+    late = q.enqueue("k", run_at=claim.job.run_at - timedelta(days=1))
+    assert ids(q.claim()) == [late.id]
+
+
+def test_claims_with_different_filters_do_not_hide_jobs_from_each_other(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=k, queue=line) for k in "ab" for line in "xy"] * 2)
+    taken = [*q.claim(kinds=["a"]), *q.claim(queues=["y"]), *q.claim(queues=["x"], kinds=["b"])]
+    taken += claim_all(q)
+    assert len(set(ids(taken))) == len(taken) == 8
+
+
+def test_a_bare_loop_of_claim_and_settle_ends_every_job(
+    place: Place, cq: tenure.Queue, clock: MovedClock
+) -> None:
+    vanished = place.open(clock=clock)
+    lost = cq.enqueue_many([tenure.NewJob(kind="lost")] * 3)
+    assert len(vanished.claim(3)) == 3
+    cq.enqueue_many([tenure.NewJob(kind="plain")] * 5)
+    cq.enqueue_many([tenure.NewJob(kind="later", delay=f"{n}h") for n in range(1, 6)])
+    cq.enqueue_many([tenure.NewJob(kind="failing", max_attempts=3)] * 4)
+    cq.enqueue_many([tenure.NewJob(kind="in line", group="g")] * 4)
+    for _ in range(500):
+        for claim in cq.claim(4):
+            fails = claim.kind == "failing"
+            assert cq.settle(claim, tenure.Fail("no") if fails else tenure.Done())
+        clock.advance("1m")
+    jobs = cq.list(limit=100)
+    assert Counter((job.kind, job.state) for job in jobs) == {
+        ("lost", "done"): 3, ("plain", "done"): 5, ("later", "done"): 5, ("failing", "dead"): 4, ("in line", "done"): 4,
+    }  # fmt: skip
+    assert {job.attempt for job in jobs if job.kind == "failing"} == {3}
+    assert [job_of(cq, answer.id).crashes for answer in lost] == [1, 1, 1]

@@ -1,0 +1,120 @@
+"""renew: how a worker keeps what it holds, and learns what it lost."""
+
+from __future__ import annotations
+
+import pytest
+
+import tenure
+from tests.support.claims import every_outcome, seen, start
+from tests.support.clock import MovedClock
+from tests.support.places import Place
+
+NOTHING: frozenset[tenure.JobId] = frozenset()
+
+
+def test_a_lease_is_half_a_minute_unless_told(cq: tenure.Queue, clock: MovedClock) -> None:
+    claim = start(cq)
+    assert (claim.job.lease_until, seen(cq, claim.id).lease_until) == (clock.at("30s"), clock.at("30s"))
+
+
+def test_renew_pushes_the_lease_from_now(cq: tenure.Queue, clock: MovedClock) -> None:
+    claim = start(cq)
+    clock.advance("10s")
+    assert cq.renew([claim]) == tenure.Renewed(frozenset([claim.id]), NOTHING, NOTHING)
+    assert seen(cq, claim.id).lease_until == clock.at("30s")
+
+
+def test_renew_takes_the_lease_it_is_given(cq: tenure.Queue, clock: MovedClock) -> None:
+    claim = start(cq)
+    cq.renew([claim], lease="5m")
+    assert seen(cq, claim.id).lease_until == clock.at("5m")
+
+
+def test_a_renewed_job_is_not_taken_back(cq: tenure.Queue, clock: MovedClock) -> None:
+    claim = start(cq)
+    for _ in range(10):
+        clock.advance("20s")
+        assert cq.renew([claim]).kept == {claim.id}
+        assert cq.claim() == []
+    assert cq.settle(claim, tenure.Done())
+
+
+def test_renew_changes_nothing_but_the_lease(q: tenure.Queue) -> None:
+    claim = start(q)
+    before = seen(q, claim.id)
+    q.renew([claim], lease="1h")
+    after = seen(q, claim.id)
+    assert (after.epoch, after.attempt, after.state, after.worker, after.started_at) == (
+        before.epoch, before.attempt, before.state, before.worker, before.started_at,
+    )  # fmt: skip
+
+
+@every_outcome
+def test_a_settled_claim_is_told_as_lost(q: tenure.Queue, outcome: tenure.Outcome) -> None:
+    claim = start(q)
+    q.settle(claim, outcome)
+    before = seen(q, claim.id)
+    assert q.renew([claim]) == tenure.Renewed(NOTHING, NOTHING, frozenset([claim.id]))
+    assert seen(q, claim.id) == before
+
+
+def test_lost_claims_are_told_apart_from_held_ones(cq: tenure.Queue, clock: MovedClock) -> None:
+    lost = start(cq)
+    clock.advance("1m")
+    cq.reclaim()
+    cq.claim()
+    held = start(cq)
+    answer = cq.renew([lost, held], lease="1h")
+    assert answer == tenure.Renewed(frozenset([held.id]), NOTHING, frozenset([lost.id]))
+    assert (seen(cq, held.id).lease_until, seen(cq, lost.id).lease_until) == (clock.at("1h"), clock.at("30s"))
+
+
+def test_a_job_asked_to_cancel_is_renewed_and_told(cq: tenure.Queue, clock: MovedClock) -> None:
+    asked = start(cq)
+    other = start(cq)
+    cq.cancel(asked.id)
+    clock.advance("10s")
+    answer = cq.renew([asked, other])
+    assert answer == tenure.Renewed(frozenset([asked.id, other.id]), frozenset([asked.id]), NOTHING)
+    assert seen(cq, asked.id).lease_until == clock.at("30s")
+
+
+def test_renewing_nothing_answers_nothing(q: tenure.Queue) -> None:
+    assert q.renew([]) == tenure.Renewed(NOTHING, NOTHING, NOTHING)
+
+
+def test_an_expired_lease_that_nobody_took_back_is_renewed(cq: tenure.Queue, clock: MovedClock) -> None:
+    claim = start(cq)
+    clock.advance("1h")
+    assert cq.renew([claim]).kept == {claim.id}
+    assert cq.reclaim() == 0
+    assert seen(cq, claim.id).lease_until == clock.at("30s")
+
+
+def test_one_renew_serves_six_hundred_claims(cq: tenure.Queue, place: Place, clock: MovedClock) -> None:
+    cq.enqueue_many([tenure.NewJob(kind="k") for _ in range(600)])
+    claims = cq.claim(limit=600)
+    clock.advance("10s")
+    assert cq.renew(claims) == tenure.Renewed(frozenset(c.id for c in claims), NOTHING, NOTHING)
+    leases = place.sql(
+        "SELECT count(*), count(DISTINCT lease_until) FROM tenure.jobs WHERE state = 'running'"
+    )
+    assert leases == [(600, 1)]
+    clock.advance("25s")
+    assert cq.reclaim() == 0
+
+
+def test_any_process_may_renew_a_claim(cq: tenure.Queue, place: Place, clock: MovedClock) -> None:
+    claim = start(cq)
+    assert place.open(clock=clock).renew([claim], lease="1h").kept == {claim.id}
+    assert seen(cq, claim.id).lease_until == clock.at("1h")
+
+
+@pytest.mark.parametrize("lease", [0, "-1s", "soon"])
+def test_a_lease_that_cannot_be_is_refused(q: tenure.Queue, lease: str | int) -> None:
+    claim = start(q)
+    before = seen(q, claim.id)
+    with pytest.raises(tenure.FieldError) as caught:
+        q.renew([claim], lease=lease)
+    assert caught.value.field == "lease"
+    assert seen(q, claim.id) == before

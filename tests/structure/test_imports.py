@@ -1,0 +1,60 @@
+"""What importing and opening costs: only what is needed, when it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import run_child
+
+LISTED = "import json, sys; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+DRIVERS = {"aiosqlite", "apsw", "asyncpg", "psycopg", "sqlalchemy", "sqlite3"}
+
+
+def imported_by(program: str, *args: str) -> set[str]:
+    """The top-level modules a program imports beyond a bare interpreter."""
+    bare: list[str] = json.loads(run_child(LISTED))
+    full: list[str] = json.loads(run_child(f"{program}\n{LISTED}", *args))
+    return set(full) - set(bare)
+
+
+def cpu_seconds(program: str) -> float:
+    """The processor time of a fresh interpreter that runs the program: the best of several."""
+    spent = []
+    for _ in range(7):
+        with subprocess.Popen([sys.executable, "-c", program]) as child:
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0
+        spent.append(usage.ru_utime + usage.ru_stime)
+    return min(spent)
+
+
+def test_importing_tenure_imports_next_to_nothing() -> None:
+    found = imported_by("import tenure")
+    assert "tenure" in found
+    assert not found & {*DRIVERS, "asyncio", "click", "rich", "msgspec", "logging", "uuid_utils"}
+
+
+def test_importing_tenure_costs_less_than_60_ms() -> None:
+    assert cpu_seconds("import tenure") - cpu_seconds("pass") < 0.060
+
+
+def test_opening_sqlite_imports_no_other_driver(tmp_path: Path) -> None:
+    found = imported_by("import sys, tenure; tenure.open(sys.argv[1]).close()", f"sqlite:///{tmp_path}/jobs.db")
+    assert found & DRIVERS == {"apsw", "sqlite3"}
+
+
+def test_opening_postgresql_imports_no_other_driver(postgres_url: str) -> None:
+    found = imported_by("import sys, tenure; tenure.open(sys.argv[1]).close()", f"{postgres_url}?schema=t_imports")
+    assert found & DRIVERS == {"psycopg"}
+
+
+@pytest.mark.parametrize("module", ["tenure.errors", "tenure.outcome", "tenure.retry", "tenure.job"])
+def test_plain_values_need_no_driver(module: str) -> None:
+    assert not imported_by(f"import {module}") & {*DRIVERS, "msgspec"}

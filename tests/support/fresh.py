@@ -1,0 +1,36 @@
+"""Fresh stores by URL, for tests that are about processes, servers and files rather than verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+import psycopg
+
+__all__ = ["KINDS", "Kind", "fresh_url", "postgres_schema"]
+
+Kind = Literal["sqlite", "shared", "postgres"]
+KINDS: list[Kind] = ["sqlite", "shared", "postgres"]
+
+
+@contextmanager
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """The name of a schema that nobody has, and that is gone afterwards."""
+    schema = f"t_{uuid4().hex[:16]}"
+    yield schema
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SET client_min_messages = warning")
+        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+
+
+@contextmanager
+def fresh_url(kind: Kind, folder: Path, postgres_url: str) -> Iterator[str]:
+    """The URL of a store that does not exist yet."""
+    if kind == "postgres":
+        with postgres_schema(postgres_url) as schema:
+            yield f"{postgres_url}?schema={schema}"
+    else:
+        yield f"sqlite:///{folder}/jobs.db{'?shared=true' if kind == 'shared' else ''}"
