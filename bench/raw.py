@@ -6,16 +6,18 @@ import time
 from typing import Any, Protocol
 
 import apsw
+import msgspec
 import psycopg
 from uuid_utils import uuid7
 
-__all__ = ["RawPostgres", "RawSqlite", "Raw"]
+__all__ = ["Raw", "RawPostgres", "RawSqlite"]
 
 
 class Raw(Protocol):
     """A queue as one would first write it: one table, no fence, no history, no uniqueness."""
 
     def load(self, payloads: list[str]) -> None: ...
+    def bulk(self, works: list[dict[str, str]]) -> None: ...
     def claim(self, limit: int) -> list[Any]: ...
     def settle(self, rows: list[Any]) -> None: ...
     def insert_one(self, payload: str) -> None: ...
@@ -37,18 +39,20 @@ class RawPostgres:
             " timestamptz, finished_at timestamptz, payload text NOT NULL)"
         )
         self._claims.execute("CREATE INDEX ON raw_jobs (priority DESC, run_at, id) WHERE state = 'ready'")
-        self._claims.execute("CREATE TABLE bare (id uuid, kind text, queue text, priority smallint, payload text)")
+        self._claims.execute(
+            "CREATE TABLE bare (id uuid, kind text, queue text, priority smallint, payload text)"
+        )
 
     def load(self, payloads: list[str]) -> None:
         with self._claims.cursor().copy("COPY raw_jobs (id, payload) FROM STDIN") as copy:
             for payload in payloads:
                 copy.write_row((str(uuid7()), payload))
 
-    def copy_bare(self, payloads: list[str]) -> None:
-        """COPY into a table with no index at all."""
+    def bulk(self, works: list[dict[str, str]]) -> None:
+        """COPY into a table with no index at all; both sides start from the same Python objects."""
         with self._claims.cursor().copy("COPY bare (id, kind, queue, priority, payload) FROM STDIN") as copy:
-            for payload in payloads:
-                copy.write_row((str(uuid7()), "k", "default", 0, payload))
+            for work in works:
+                copy.write_row((str(uuid7()), "k", "default", 0, msgspec.json.encode(work).decode()))
 
     def claim(self, limit: int) -> list[Any]:
         self._one.execute(
@@ -62,7 +66,8 @@ class RawPostgres:
 
     def settle(self, rows: list[Any]) -> None:
         self._two.execute(
-            "UPDATE raw_jobs SET state = 'done', finished_at = now() WHERE id = ANY ($1)", ([r[0] for r in rows],)
+            "UPDATE raw_jobs SET state = 'done', finished_at = now() WHERE id = ANY ($1)",
+            ([r[0] for r in rows],),
         )
 
     def insert_one(self, payload: str) -> None:
@@ -79,21 +84,30 @@ class RawSqlite:
 
     def __init__(self, path: str) -> None:
         self._db = apsw.Connection(path)
-        self._db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000")
+        self._db.execute(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000"
+        )
         self._db.execute("PRAGMA cache_size = -32768")
         self._db.execute(
             "CREATE TABLE raw_jobs (id BLOB PRIMARY KEY, state TEXT NOT NULL DEFAULT 'ready', priority INTEGER NOT NULL"
             " DEFAULT 0, run_at INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, lease_until INTEGER, finished_at"
             " INTEGER, payload TEXT NOT NULL)"
         )
-        self._db.execute("CREATE INDEX raw_ready ON raw_jobs (priority DESC, run_at, id) WHERE state = 'ready'")
+        self._db.execute(
+            "CREATE INDEX raw_ready ON raw_jobs (priority DESC, run_at, id) WHERE state = 'ready'"
+        )
 
     def load(self, payloads: list[str]) -> None:
         now = time.time_ns() // 1000
         with self._db:
             self._db.executemany(
-                "INSERT INTO raw_jobs (id, run_at, payload) VALUES (?, ?, ?)", ((uuid7().bytes, now, p) for p in payloads)
+                "INSERT INTO raw_jobs (id, run_at, payload) VALUES (?, ?, ?)",
+                ((uuid7().bytes, now, p) for p in payloads),
             )
+
+    def bulk(self, works: list[dict[str, str]]) -> None:
+        """executemany; both sides start from the same Python objects."""
+        self.load([msgspec.json.encode(work).decode() for work in works])
 
     def claim(self, limit: int) -> list[Any]:
         now = time.time_ns() // 1000
@@ -107,12 +121,14 @@ class RawSqlite:
         now = time.time_ns() // 1000
         with self._db:
             self._db.executemany(
-                "UPDATE raw_jobs SET state = 'done', finished_at = ? WHERE id = ?", ((now, r[0]) for r in rows)
+                "UPDATE raw_jobs SET state = 'done', finished_at = ? WHERE id = ?",
+                ((now, r[0]) for r in rows),
             )
 
     def insert_one(self, payload: str) -> None:
         self._db.execute(
-            "INSERT INTO raw_jobs (id, run_at, payload) VALUES (?, ?, ?)", (uuid7().bytes, time.time_ns() // 1000, payload)
+            "INSERT INTO raw_jobs (id, run_at, payload) VALUES (?, ?, ?)",
+            (uuid7().bytes, time.time_ns() // 1000, payload),
         )
 
     def close(self) -> None:

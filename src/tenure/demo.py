@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import tenure
+from tenure.clock import from_micros, machine_micros
 
 __all__ = ["main"]
 
@@ -24,7 +25,7 @@ class _Clock:
     """The store's clock, moved by hand, so that nobody has to wait for a retry."""
 
     def __init__(self) -> None:
-        self.now = datetime.now(UTC)
+        self.now = from_micros(machine_micros())
 
     def __call__(self) -> datetime:
         return self.now

@@ -64,9 +64,9 @@ class Bury:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Cancelled, with a reason."""
+    """Cancelled; without a reason of its own, for the reason it was asked to."""
 
-    reason: str = "cancelled"
+    reason: str | None = None
 
 
 Outcome = Done | Fail | Snooze | Release | Bury | Cancelled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import apsw
@@ -106,17 +107,17 @@ def test_a_store_with_migrations_that_older_code_can_live_with_is_used(url: str)
         assert [c.id for c in q.claim()] == [answer.id]
 
 
-def test_a_store_without_its_last_migration_is_brought_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A half-made store is one whose migration is not told in meta: what is missing is made, in one transaction."""
-    tenure.open(url).close()
+def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str) -> None:
     with tenure.open(url) as q:
         kept = q.enqueue("k").id
     ask(url, "DELETE FROM {}meta")
-    with pytest.raises(tenure.StoreError):
+    before = everything(url)
+    with pytest.raises(tenure.StoreError, match="already exists") as caught:
         tenure.open(url)
-    ask(url, f"INSERT INTO {{}}meta (number, name, min_client) VALUES ({CLIENT}, 'jobs', 1)")
-    with tenure.open(url) as q:
-        assert [job.id for job in q.list()] == [kept]
+    assert "\n" not in str(caught.value)
+    assert everything(url) == before
+    assert ask(url, "SELECT count(*) FROM {}meta") == [(0,)]
+    assert [str(i) for (i,) in ask(url, "SELECT id FROM {}jobs")] == [kept]
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,19 @@ def test_who_cannot_get_the_migration_lock_is_told_so(postgres_url: str) -> None
             open_store(f"{postgres_url}?schema={schema}", patience=0.2)
         assert "\n" not in str(caught.value)
         assert other.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone() == (None,)
+
+
+def test_an_open_that_failed_leaves_no_connection_behind(postgres_url: str) -> None:
+    with postgres_schema(postgres_url) as schema, psycopg.connect(postgres_url, autocommit=True) as other:
+        advisory_lock(other, schema)
+        with pytest.raises(tenure.StoreUnavailable) as caught:
+            open_store(f"{postgres_url}?schema={schema}&application_name={schema}", patience=0)
+        assert caught.value is not None
+        left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+        deadline = monotonic() + 10
+        while (found := other.execute(left, (schema,)).fetchone()) != (0,) and monotonic() < deadline:
+            pass
+        assert found == (0,)
 
 
 def test_who_waits_for_the_migration_lock_goes_on_when_it_is_free(postgres_url: str) -> None:

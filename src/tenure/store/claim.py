@@ -81,7 +81,7 @@ def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) ->
 
 
 def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
-    """How many jobs to take from each lane; new lanes are met on the way, twice as many with every look."""
+    """How many jobs to take from each lane; new lanes are met on the way."""
     for _ in range(_LOOKS):
         answer = yield Statement("gaps", {"gaps": scope.gaps}, alone=True, reads=True)
         if not answer.rows:

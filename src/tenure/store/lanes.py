@@ -11,6 +11,7 @@ late) is found by a look from the start: whenever the fast look comes back short
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -45,6 +46,7 @@ class Scope:
         self._mine: list[str] = []
         self._gaps = self._pack_gaps()
         self._looked = float("-inf")
+        self._changing = threading.Lock()
 
     @property
     def fresh(self) -> bool:
@@ -52,19 +54,23 @@ class Scope:
         return time.monotonic() - self._looked < FULL_LOOK_EVERY
 
     def forget_marks(self) -> None:
-        """Read from the start again."""
+        """Read from the start again; a memory grown too large is forgotten altogether."""
         self._looked = time.monotonic()
-        lanes = [] if len(self._marks) > _MAX_LANES else list(self._marks)
-        self._marks = dict.fromkeys(lanes, _START)
-        if not lanes:
-            self.add(())
+        with self._changing:
+            known = self._marks
+            self._marks = dict.fromkeys(known, _START) if len(known) <= _MAX_LANES else {}
+            if not self._marks:
+                self._mine, self._gaps = [], self._pack_gaps()
 
     def add(self, lanes: Iterable[str]) -> None:
         """Lanes met for the first time; those of foreign kinds are remembered too, to be stepped over."""
-        marks = {**dict.fromkeys(lanes, _START), **self._marks}
-        self._marks = marks
-        self._mine = [x for x in marks if self._kinds is None or x.split(SEPARATOR)[1] in self._kinds]
-        self._gaps = self._pack_gaps()
+        with self._changing:
+            self._marks = {**dict.fromkeys(lanes, _START), **self._marks}
+            # First what may be taken from, then what is stepped over: whoever reads between the two misses nothing.
+            self._mine = [
+                x for x in self._marks if self._kinds is None or x.split(SEPARATOR)[1] in self._kinds
+            ]
+            self._gaps = self._pack_gaps()
 
     @property
     def mine(self) -> list[str]:
@@ -91,7 +97,8 @@ class Scope:
                 far[key] = mark
         for key, mark in far.items():
             lane = lane_of(*key)
-            self._marks[lane] = max(mark, self._marks.get(lane, _START))
+            if lane in self._marks:
+                self._marks[lane] = max(mark, self._marks[lane])
 
     def _pack_gaps(self) -> str:
         known = sorted(self._marks)

@@ -73,11 +73,18 @@ class Changes:
         if steps_aside and job.group_key is not None:
             self.freed.append(job.group_key)
 
-    def tell(self, job: Held, error_kind: str, message: str, traceback: str | None) -> None:
+    def tell(
+        self,
+        job: Held,
+        error_kind: str,
+        message: str,
+        traceback: str | None = None,
+        outcome: str | None = None,
+    ) -> None:
         """The attempt goes into the job's history."""
         self.story.append({
             "id": job.id, "epoch": job.epoch, "attempt": job.attempt, "worker": job.worker,
-            "started_at": job.started_at, "finished_at": job.now, "error_kind": error_kind, "message": message,
+            "started_at": job.started_at, "finished_at": job.now, "outcome": outcome, "error_kind": error_kind, "message": message,
             "traceback": traceback,
         })  # fmt: skip
 
@@ -119,14 +126,19 @@ def settle(
     """End these claims; for each, whether its outcome stands (False: the claim was lost, and nothing was changed)."""
     done: list[dict[str, Any]] = []
     others: list[tuple[Claim, Outcome]] = []
+    seen: set[tuple[str, int]] = set()
     for claim, outcome in settles:
+        fence = (claim.id, claim.epoch)
+        if fence in seen:
+            continue
+        seen.add(fence)
         if type(outcome) is Done and claim.group is None:
             done.append({"id": claim.id, "seq": claim.seq, "epoch": claim.epoch, "result": _result(outcome)})
         else:
             others.append((claim, outcome))
-    settled = True
+    settled = len(seen) == len(settles)
     if others:
-        settled = yield from _decide(others, can, now)
+        settled &= yield from _decide(others, can, now)
     if done:
         answer = yield Statement("settle_done", {"claims": pack(done), "now": now}, alone=not inside)
         settled &= answer.changed == len(done)
@@ -134,8 +146,8 @@ def settle(
         return [True] * len(settles)
     asked = [{"id": c.id, "epoch": c.epoch, "outcome": name_of(o)} for c, o in settles]
     answer = yield Statement("settled", {"claims": pack(asked)}, alone=not inside, reads=True)
-    stands = {i for (i,) in answer.rows}
-    return [c.id in stands for c, _ in settles]
+    stands = set(answer.rows)
+    return [(c.id, c.epoch, name_of(o)) in stands for c, o in settles]
 
 
 def _result(done: Done) -> str | None:
@@ -162,9 +174,7 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
         case Fail():
             _decide_failure(changes, job, outcome)
         case Snooze() | Release() if asked:
-            changes.end(
-                job, State.CANCELLED, name, settled_epoch=job.epoch, reason="cancelled", attempt=_back(job)
-            )
+            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, attempt=_back(job))
         case Snooze(delay=delay):
             later = job.now + micros(parse(delay, "delay"))
             changes.back(job, run_at=later, attempt=_back(job), settled_epoch=job.epoch, outcome=name)
@@ -177,12 +187,13 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
             )  # fmt: skip
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)
-            changes.tell(job, "Bury", text, None)
+            changes.tell(job, "Bury", text, None, name)
             changes.end(
                 job, State.DEAD, name, settled_epoch=job.epoch, reason=clean_error(reason, 200), error=text
             )
         case Cancelled(reason=reason):
-            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason=clean_error(reason, 200))
+            why = None if reason is None else clean_error(reason, 200)
+            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason=why)
         case _:
             assert_never(outcome)
 
@@ -190,11 +201,11 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
 def _decide_failure(changes: Changes, job: Held, fail: Fail) -> None:
     text = clean_error(fail.error)
     story = None if fail.traceback is None else clean_error(fail.traceback, MAX_TRACEBACK)
-    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, story)
+    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, story, "fail")
     wait = DEFAULT.delay(job.attempt) if fail.retry_in is None else parse(fail.retry_in, "retry_in")
     end = {"settled_epoch": job.epoch, "error": text}
     if job.cancel_at is not None:
-        changes.end(job, State.CANCELLED, "fail", reason="cancelled", **end)
+        changes.end(job, State.CANCELLED, "fail", **end)
     elif job.attempt >= job.max_attempts:
         changes.end(job, State.DEAD, "fail", reason="failed", **end)
     elif job.expires_at is not None and job.expires_at <= job.now:

@@ -72,7 +72,7 @@ def _take_back(changes: Changes, job: Held, *, alive: bool, max_crashes: int) ->
             job, "Crash", f"worker {job.worker} vanished while it ran this job (crash {crashes})", None
         )
     if job.cancel_at is not None:
-        changes.end(job, State.CANCELLED, None, reason="cancelled", **taken)
+        changes.end(job, State.CANCELLED, None, **taken)
     elif crashed and crashes >= max_crashes:
         why = f"poison: its worker vanished {crashes} times while it ran"
         changes.end(job, State.DEAD, None, reason="poison", error=why, **taken)

@@ -16,6 +16,7 @@ INSERT INTO tenure.finished (
 SELECT id, seq, coalesce(new_epoch, epoch), run_at, created_at, started_at, finished_at, expires_at, cancel_at,
        coalesce(new_settled, settled_epoch), rank, coalesce(new_attempt, attempt), max_attempts,
        coalesce(new_crashes, crashes), group_limit, progress, new_state, queue, kind, payload, worker, new_outcome,
-       new_reason, CASE WHEN new_state = 'done' THEN NULL ELSE coalesce(new_error, error) END, progress_note, result,
+       CASE new_state WHEN 'done' THEN NULL WHEN 'cancelled' THEN coalesce(new_reason, reason, 'cancelled') ELSE new_reason END,
+       CASE WHEN new_state = 'done' THEN NULL ELSE coalesce(new_error, error) END, progress_note, result,
        unique_hash, group_key, parent, flow, tenant, extra
 FROM gone

@@ -3,6 +3,6 @@
 SELECT j.id, j.seq, j.epoch, j.attempt, j.max_attempts, j.crashes, j.run_at, j.cancel_at, j.expires_at,
        j.started_at, j.worker, j.group_key, j.extra, :now AS now
 FROM json_each(:claims) c
-CROSS JOIN tenure_jobs j ON j.seq = json_extract(c.value, '$.seq') AND j.epoch = json_extract(c.value, '$.epoch')
+CROSS JOIN tenure_jobs j ON j.seq = json_extract(c.value, '$.seq') AND j.id = json_extract(c.value, '$.id') AND j.epoch = json_extract(c.value, '$.epoch')
 WHERE j.state = 'running'
 ORDER BY j.id

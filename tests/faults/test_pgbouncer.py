@@ -1,0 +1,129 @@
+"""Behind pgbouncer in transaction mode: with `pgbouncer=true` no call relies on a session.
+
+Where pgbouncer is installed the tests go through one, with two server connections for everybody. Where it is not they go
+straight to the server: then what they prove is that the setting breaks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+import tenure
+from tests.support import pgbouncer
+from tests.support.fresh import postgres_schema
+from tests.support.pgbouncer import PgBouncer
+
+
+@pytest.fixture(scope="module")
+def front(postgres_url: str) -> Iterator[str]:
+    """The URL by which clients come."""
+    if pgbouncer.available():
+        with PgBouncer(postgres_url, pool_size=2) as bouncer:
+            yield bouncer.url()
+    else:
+        yield postgres_url
+
+
+@pytest.fixture
+def url(front: str, postgres_url: str) -> Iterator[str]:
+    with postgres_schema(postgres_url) as schema:
+        yield f"{front}?pgbouncer=true&schema={schema}"
+
+
+def work(q: tenure.Queue, times: int = 1) -> None:
+    """Every kind of statement a worker needs."""
+    for n in range(times):
+        first = q.enqueue("k", {"n": n}).id
+        [claim] = q.claim()
+        assert claim.id == first
+        assert q.renew([claim]).kept == {first}
+        assert q.progress(claim, 0.5)
+        assert q.settle(claim, tenure.Done({"n": n}))
+        again = q.enqueue("k").id
+        [claim] = q.claim()
+        assert q.settle(claim, tenure.Fail("no", retry_in="1h"))
+        assert q.cancel(again) == "cancelled"
+        assert q.counts()["default"]["ready"] == 0
+
+
+def test_a_worker_works_through_pgbouncer(url: str) -> None:
+    with tenure.open(url) as q:
+        work(q, 10)
+        assert q.counts()["default"]["done"] == 10
+
+
+def test_groups_and_unique_keys_work_through_pgbouncer(url: str) -> None:
+    with tenure.open(url) as q:
+        ids = [q.enqueue("k", group="g").id for _ in range(5)]
+        for expected in ids:
+            [claim] = q.claim(5)
+            assert claim.id == expected
+            assert q.settle(claim, tenure.Done())
+        answers = [q.enqueue("k", unique="u") for _ in range(5)]
+        assert [a.inserted for a in answers] == [True, False, False, False, False]
+        assert len({a.id for a in answers}) == 1
+        periods = [q.enqueue("p", unique="u", unique_for="1h") for _ in range(5)]
+        assert [a.inserted for a in periods] == [True, False, False, False, False]
+
+
+def test_bulk_works_through_pgbouncer(url: str) -> None:
+    with tenure.open(url) as q:
+        plain = q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in range(500)])
+        keyed = q.enqueue_many([tenure.NewJob(kind="u", unique=str(n % 40)) for n in range(80)])
+        assert [a.inserted for a in plain] == [True] * 500
+        assert sum(a.inserted for a in keyed) == 40
+        claims = q.claim(1_000)
+        assert len(claims) == 540
+        assert q.settle_many([(c, tenure.Done()) for c in claims]) == [True] * 540
+        assert q.claim() == []
+
+
+def test_many_clients_share_two_server_connections(url: str) -> None:
+    queues = [tenure.open(url) for _ in range(10)]
+    for q in queues:
+        q.enqueue_many([tenure.NewJob(kind="k") for _ in range(10)])
+    taken: list[str] = []
+    for _ in range(10):
+        for q in queues:
+            [claim] = q.claim()
+            assert q.settle(claim, tenure.Done())
+            taken.append(claim.id)
+    assert len(set(taken)) == 100
+    for q in queues:
+        q.close()
+
+
+def prepared(postgres_url: str, option: str) -> int:
+    """How many statements a queue's own connection has prepared after it did everything ten times."""
+    with postgres_schema(postgres_url) as schema:
+        with tenure.open(f"{postgres_url}?schema={schema}{option}") as q:
+            work(q, 10)
+            [link] = q._store._idle  # type: ignore[attr-defined]
+            assert isinstance(link, psycopg.Connection)
+            [count] = link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() or (None,)
+            assert isinstance(count, int)
+            return count
+
+
+def test_with_pgbouncer_nothing_is_prepared(postgres_url: str) -> None:
+    assert prepared(postgres_url, "&pgbouncer=true") == 0
+
+
+def test_without_pgbouncer_statements_are_prepared(postgres_url: str) -> None:
+    assert prepared(postgres_url, "") > 3
+
+
+def test_no_setting_of_a_session_is_left_behind(postgres_url: str) -> None:
+    with postgres_schema(postgres_url) as schema:
+        with tenure.open(f"{postgres_url}?schema={schema}&pgbouncer=true") as q:
+            work(q)
+            [link] = q._store._idle  # type: ignore[attr-defined]
+            changed = "SELECT name FROM pg_settings WHERE source = 'session'"
+            mine = {name for (name,) in link.execute(changed).fetchall()}
+            with psycopg.connect(postgres_url) as bare:
+                bares = {name for (name,) in bare.execute(changed).fetchall()}
+            assert mine <= bares
+            assert link.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone() == (0,)

@@ -1,0 +1,94 @@
+"""Several processes on one store: side by side, and forked from each other."""
+
+from __future__ import annotations
+
+import json
+
+import tenure
+from tests.support.child import run_child, start_child
+
+WORKER = """
+import json, sys, tenure
+q = tenure.open(sys.argv[1])
+sys.stdin.readline()
+enqueued, claimed = [], []
+for n in range(40):
+    enqueued.append(q.enqueue("k", {"n": n}).id)
+    for claim in q.claim(2):
+        if q.settle(claim, tenure.Done()):
+            claimed.append(claim.id)
+q.close()
+print(json.dumps([enqueued, claimed]))
+"""
+
+FORKER = """
+import json, os, sys, tenure
+q = tenure.open(sys.argv[1])
+before = q.enqueue("k").id
+assert [c.id for c in q.claim()] == [before]
+
+def work():
+    ids = [q.enqueue("k").id for _ in range(20)]
+    taken = []
+    for _ in range(10):
+        for claim in q.claim():
+            assert q.settle(claim, tenure.Done())
+            taken.append(claim.id)
+    return [ids, taken, q.worker]
+
+reading, writing = os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(reading)
+    with os.fdopen(writing, "w") as told:
+        json.dump(work(), told)
+    q.close()
+    sys.exit(0)
+os.close(writing)
+mine = work()
+with os.fdopen(reading) as told:
+    theirs = json.load(told)
+assert os.waitpid(child, 0)[1] == 0
+after = q.enqueue("k").id
+q.close()
+print(json.dumps([before, mine, theirs, after]))
+"""
+
+
+def test_several_processes_enqueue_and_claim_at_once(url: str) -> None:
+    tenure.open(url).close()
+    children = [start_child(WORKER, url) for _ in range(4)]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+    said = [child.communicate(timeout=100) for child in children]
+    assert [(child.returncode, errors) for child, (_, errors) in zip(children, said, strict=True)] == [(0, "")] * 4
+    work = [json.loads(out) for out, _ in said]
+    enqueued = [i for ids, _ in work for i in ids]
+    claimed = [i for _, ids in work for i in ids]
+    assert len(claimed) == len(set(claimed))
+    with tenure.open(url) as q:
+        while claim := q.claim():
+            assert q.settle(claim[0], tenure.Done())
+            claimed.append(claim[0].id)
+        assert sorted(claimed) == sorted(enqueued)
+        assert q.counts()["default"]["done"] == 160
+
+
+def test_a_forked_child_and_its_parent_both_go_on(url: str) -> None:
+    before, mine, theirs, after = json.loads(run_child(FORKER, url))
+    stored = [before, *mine[0], *theirs[0], after]
+    taken = [*mine[1], *theirs[1]]
+    assert len(taken) == 20
+    assert len(set(taken)) == 20
+    with tenure.open(url) as q:
+        assert {job.id for job in q.list()} == set(stored)
+        assert q.counts()["default"]["done"] == 20
+        assert q.counts()["default"]["running"] == 1
+
+
+def test_a_forked_child_is_a_worker_of_its_own(url: str) -> None:
+    """A name that two processes share would let one beat for the other's death."""
+    _, mine, theirs, _ = json.loads(run_child(FORKER, url))
+    assert mine[2] != theirs[2]

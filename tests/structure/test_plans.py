@@ -1,0 +1,236 @@
+"""Query plans: what runs all the time reaches its rows by the index made for it, whatever the planner believes.
+
+The statements are those that the verbs really run, with the parameters they really bind. PostgreSQL is asked for the plan
+of one call and for the plan it would keep; both on a table that is empty, on one that is full and known to be, and on one
+that was empty when the planner last looked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+import psycopg
+import pytest
+from psycopg import sql
+
+import tenure
+from tenure.store.open import open_store
+from tenure.store.pack import pack
+from tenure.store.plan import Result, Statement
+from tenure.store.postgres.connection import PostgresRunner, PostgresStore
+from tenure.store.sqlite.connection import SqliteRunner, SqliteStore
+from tests.support.fresh import postgres_schema
+
+Filled = Literal["empty", "analyzed when full", "analyzed when empty"]
+FILLED: list[Filled] = ["empty", "analyzed when full", "analyzed when empty"]
+ROWS = 20_000
+
+
+def run_and_record(runner: type[Any], work: Callable[[], object]) -> dict[str, Statement]:
+    """Every statement that was run, by name, as it was first run."""
+    seen: dict[str, Statement] = {}
+    run = runner.execute
+
+    def execute(self: Any, statement: Statement) -> Result:
+        seen.setdefault(statement.name, statement)
+        answer: Result = run(self, statement)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "execute", execute)
+        work()
+    return seen
+
+
+def fill(q: tenure.Queue, filled: Filled, analyze: Callable[[], None]) -> None:
+    if filled == "analyzed when empty":
+        analyze()
+    if filled != "empty":
+        for start in range(0, ROWS, 5_000):
+            jobs = [tenure.NewJob(kind=f"k{n % 4}", queue=f"q{n % 2}") for n in range(start, start + 5_000)]
+            q.enqueue_many(jobs)
+    if filled == "analyzed when full":
+        analyze()
+
+
+def work(q: tenure.Queue) -> None:
+    """What workers do all the time."""
+    one = q.enqueue("k0", queue="q0").id
+    claims = q.claim(20)
+    assert claims
+    q.renew(claims)
+    q.progress(claims[0], 0.5)
+    assert all(q.settle_many([(c, tenure.Done()) for c in claims]))
+    q.enqueue("k0", queue="q0", priority=9)
+    [claim] = q.claim()
+    assert q.settle(claim, tenure.Fail("no", retry_in=0))
+    q.promote()
+    q.reclaim()
+    q.get(one)
+
+
+# PostgreSQL
+
+
+@pytest.fixture(scope="module", params=FILLED)
+def on_postgres(
+    request: pytest.FixtureRequest, postgres_url: str
+) -> Iterator[tuple[PostgresStore, dict[str, Statement]]]:
+    with postgres_schema(postgres_url) as schema:
+        store = open_store(f"{postgres_url}?schema={schema}")
+        assert isinstance(store, PostgresStore)
+        q = tenure.Queue(store)
+
+        def analyze() -> None:
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                connection.execute(f'ANALYZE "{schema}".jobs'.encode())
+
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f'ALTER TABLE "{schema}".jobs SET (autovacuum_enabled = off)'.encode())
+        fill(q, request.param, analyze)
+        yield store, run_and_record(PostgresRunner, lambda: work(q))
+        q.close()
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+def postgres_plan(store: PostgresStore, statement: Statement, mode: str) -> list[dict[str, Any]]:
+    """The nodes of the plan for this statement with these parameters."""
+    known = store.dialect.statements[statement.name]
+    params = dict(statement.params)
+    if statement.rows is not None:
+        params["rows"] = pack(list(statement.rows))
+    values = sql.SQL(", ").join(sql.Literal(params[p]) for p in known.parameters)
+    with psycopg.connect(store.place.conninfo, autocommit=True) as connection:
+        connection.execute(f"SET plan_cache_mode = {mode}".encode())
+        connection.execute(f"PREPARE looked_at AS {known.text}".encode(), prepare=False)
+        call = sql.SQL("looked_at({})").format(values) if known.parameters else sql.SQL("looked_at")
+        row = connection.execute(sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE {}").format(call)).fetchone()
+        assert row is not None
+        found = row[0] if isinstance(row[0], list) else json.loads(row[0])
+        return list(nodes(found[0]["Plan"]))
+
+
+def indexes(plan: list[dict[str, Any]], table: str) -> set[str]:
+    """The indexes by which a plan reaches a table's rows; a bitmap's index has no table of its own."""
+    return {n["Index Name"] for n in plan if "Index Name" in n and n["Index Name"].startswith(f"{table}_")}
+
+
+MODES = ["force_custom_plan", "force_generic_plan"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "name", ["look", "claim", "tend", "enqueue", "renew", "settle_done", "hold", "promote", "overdue", "expired", "get"]
+)
+def test_postgresql_reads_no_table_of_jobs_from_end_to_end(
+    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, mode: str
+) -> None:
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran[name], mode)
+    assert [n["Relation Name"] for n in plan if n["Node Type"] == "Seq Scan" and n["Relation Name"] in ("jobs", "finished")] == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("look", {"jobs_ready"}),
+        ("claim", {"jobs_ready", "jobs_pkey"}),
+        ("tend", {"jobs_scheduled", "jobs_lease", "jobs_expiry"}),
+        ("settle_done", {"jobs_pkey"}),
+        ("renew", {"jobs_pkey"}),
+        ("hold", {"jobs_pkey"}),
+        ("promote", {"jobs_scheduled", "jobs_pkey"}),
+        ("overdue", {"jobs_lease"}),
+    ],
+)
+def test_postgresql_reaches_jobs_by_the_index_made_for_it(
+    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, expected: set[str], mode: str
+) -> None:
+    store, ran = on_postgres
+    assert indexes(postgres_plan(store, ran[name], mode), "jobs") == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["look", "claim"])
+def test_postgresql_sorts_no_more_than_a_claim_asks_for(
+    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, mode: str
+) -> None:
+    """The index gives the order: nothing sorts the ready jobs of a lane below its LIMIT."""
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran[name], mode)
+    for node in plan:
+        if node["Node Type"] in ("Sort", "Incremental Sort"):
+            assert "Index Scan" not in {inner["Node Type"] for inner in node.get("Plans", ())}
+
+
+# SQLite
+
+
+@pytest.fixture(scope="module", params=FILLED)
+def on_sqlite(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[SqliteStore, dict[str, Statement]]]:
+    path: Path = tmp_path_factory.mktemp("plans") / "jobs.db"
+    store = open_store(f"sqlite:///{path}")
+    assert isinstance(store, SqliteStore)
+    q = tenure.Queue(store)
+    fill(q, request.param, lambda: store._link(0).script("ANALYZE"))
+    yield store, run_and_record(SqliteRunner, lambda: work(q))
+    q.close()
+
+
+def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
+    """The lines of the plan for this statement."""
+    known = store.dialect.statements[statement.name]
+    connection = apsw.Connection(store.place.path)
+    try:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {known.text}", dict.fromkeys(known.parameters)).fetchall()
+        return [str(row[3]) for row in rows]
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("claim", {"tenure_jobs_ready"}),
+        ("claim_take", {"INTEGER PRIMARY KEY"}),
+        ("tend", {"tenure_jobs_scheduled", "tenure_jobs_lease", "tenure_jobs_expiry"}),
+        ("settle_done", {"INTEGER PRIMARY KEY"}),
+        ("renew", {"INTEGER PRIMARY KEY"}),
+        ("hold", {"INTEGER PRIMARY KEY"}),
+        ("promote", {"INTEGER PRIMARY KEY", "tenure_jobs_scheduled"}),
+        ("overdue", {"tenure_jobs_lease"}),
+        ("expired", {"tenure_jobs_expiry"}),
+        ("get", {"sqlite_autoindex_tenure_jobs_1"}),
+    ],
+)
+def test_sqlite_reaches_jobs_by_the_index_made_for_it(
+    on_sqlite: tuple[SqliteStore, dict[str, Statement]], name: str, expected: set[str]
+) -> None:
+    store, ran = on_sqlite
+    plan = sqlite_plan(store, ran[name])
+    found = set()
+    for line in plan:
+        words = line.split(" ")
+        if words[0] == "SCAN":
+            assert "VIRTUAL TABLE" in line or words[1] == "CONSTANT", plan
+        if "INTEGER PRIMARY KEY" in line:
+            found.add("INTEGER PRIMARY KEY")
+        found |= {w for w in words if w.startswith(("tenure_jobs_", "sqlite_autoindex_tenure_jobs_"))}
+    assert found == expected, plan
+
+
+def test_sqlite_sorts_nothing_for_a_claim(on_sqlite: tuple[SqliteStore, dict[str, Statement]]) -> None:
+    store, ran = on_sqlite
+    assert [line for line in sqlite_plan(store, ran["claim"]) if "TEMP B-TREE" in line] == []
