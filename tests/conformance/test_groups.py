@@ -253,17 +253,21 @@ def test_with_order_start_a_head_that_stepped_aside_comes_back_and_waits_for_a_f
 def test_a_released_head_keeps_its_slot(q: tenure.Queue, order: tenure.job.Order) -> None:
     head, second = line(q, 2, order=order)
     q.settle(take(q, head), tenure.Release())
-    assert states(q, [head, second]) == ["ready", "waiting"]
-    assert drain(q) == [head, second]
+    [third] = line(q, 1, order=order)
+    assert states(q, [head, second, third]) == ["ready", "waiting", "waiting"]
+    assert drain(q) == [head, second, third]
 
 
 @pytest.mark.parametrize("order", ["strict", "start"])
 def test_a_head_whose_worker_is_gone_keeps_its_slot(
     cq: tenure.Queue, clock: MovedClock, order: tenure.job.Order
 ) -> None:
-    head, _ = line(cq, 2, order=order)
+    head, second = line(cq, 2, order=order)
     take(cq, head)
     clock.advance("31s")
+    assert cq.reclaim() == 1
+    [third] = line(cq, 1, order=order)
+    assert states(cq, [head, second, third]) == ["ready", "waiting", "waiting"]
     assert claimed(cq) == [head]
 
 
@@ -368,9 +372,9 @@ def test_jobs_enqueued_while_the_heads_of_their_groups_end_are_never_stranded(pl
     watch, enqueuing = Watch(), threading.Event()
     enqueuing.set()
 
-    def enqueuer(n: int) -> None:
-        for turn in range(30):
-            q.enqueue("k", group=f"g{(n + turn) % 3}")
+    def enqueuer(_: int) -> None:
+        for turn in range(40):
+            q.enqueue("k", group=f"g{turn}")
 
     def worker(_: int) -> None:
         while enqueuing.is_set():
@@ -385,8 +389,8 @@ def test_jobs_enqueued_while_the_heads_of_their_groups_end_are_never_stranded(pl
             enqueuing.clear()
         for work in working:
             work.result()
-    assert len(drain(q)) + watch.ended == 120
-    assert q.counts()["default"]["done"] == 120
+    assert len(drain(q)) + watch.ended == 160
+    assert q.counts()["default"]["done"] == 160
     assert watch.beside == []
 
 

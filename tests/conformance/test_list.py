@@ -20,6 +20,7 @@ def pages(q: tenure.Queue, limit: int, which: tenure.Filter | None = None) -> li
     seen: list[tenure.JobId] = []
     while page := q.list(which, limit=limit, before=seen[-1] if seen else None):
         assert len(page) <= limit
+        assert not {*ids(page)} & {*seen}
         seen += ids(page)
     return seen
 
@@ -72,6 +73,7 @@ def test_pages_cover_every_job_exactly_once_while_jobs_move_between_states(cq: t
     outcomes: list[tenure.Outcome] = [tenure.Done(), tenure.Bury(), tenure.Release(), tenure.Snooze("1h")]
     seen: list[tenure.JobId] = []
     while page := cq.list(limit=4, before=seen[-1] if seen else None):
+        assert not {*ids(page)} & {*seen}
         seen += ids(page)
         cq.settle_many(zip(cq.claim(4), outcomes, strict=False))
         cq.replay_many(tenure.Filter(states=["dead"]))

@@ -98,14 +98,13 @@ def test_many_clients_share_two_server_connections(url: str) -> None:
 
 def prepared(postgres_url: str, option: str) -> int:
     """How many statements a queue's own connection has prepared after it did everything ten times."""
-    with postgres_schema(postgres_url) as schema:
-        with tenure.open(f"{postgres_url}?schema={schema}{option}") as q:
-            work(q, 10)
-            [link] = q._store._idle  # type: ignore[attr-defined]
-            assert isinstance(link, psycopg.Connection)
-            [count] = link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() or (None,)
-            assert isinstance(count, int)
-            return count
+    with postgres_schema(postgres_url) as schema, tenure.open(f"{postgres_url}?schema={schema}{option}") as q:
+        work(q, 10)
+        [link] = q._store._idle  # type: ignore[attr-defined]
+        assert isinstance(link, psycopg.Connection)
+        [count] = link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() or (None,)
+        assert isinstance(count, int)
+        return count
 
 
 def test_with_pgbouncer_nothing_is_prepared(postgres_url: str) -> None:
@@ -116,14 +115,16 @@ def test_without_pgbouncer_statements_are_prepared(postgres_url: str) -> None:
     assert prepared(postgres_url, "") > 3
 
 
-def test_no_setting_of_a_session_is_left_behind(postgres_url: str) -> None:
-    with postgres_schema(postgres_url) as schema:
-        with tenure.open(f"{postgres_url}?schema={schema}&pgbouncer=true") as q:
-            work(q)
-            [link] = q._store._idle  # type: ignore[attr-defined]
-            changed = "SELECT name FROM pg_settings WHERE source = 'session'"
-            mine = {name for (name,) in link.execute(changed).fetchall()}
-            with psycopg.connect(postgres_url) as bare:
-                bares = {name for (name,) in bare.execute(changed).fetchall()}
-            assert mine <= bares
-            assert link.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone() == (0,)
+def test_no_setting_and_no_lock_of_a_session_is_left_behind(postgres_url: str) -> None:
+    changed = "SELECT name FROM pg_settings WHERE source = 'session'"
+    with psycopg.connect(postgres_url) as bare:
+        usual = set(bare.execute(changed).fetchall())
+    with (
+        postgres_schema(postgres_url) as schema,
+        tenure.open(f"{postgres_url}?schema={schema}&pgbouncer=true") as q,
+    ):
+        work(q)
+        [link] = q._store._idle  # type: ignore[attr-defined]
+        assert set(link.execute(changed).fetchall()) <= usual
+        mine = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        assert link.execute(mine).fetchone() == (0,)

@@ -70,7 +70,9 @@ def test_a_job_enqueued_across_a_restart_is_stored_once(server: PostgresServer, 
         assert sorted(job.id for job in q.list()) == [first, second]
 
 
-def test_while_the_server_is_down_calls_fail_and_afterwards_they_work(server: PostgresServer, url: str) -> None:
+def test_while_the_server_is_down_calls_fail_and_afterwards_they_work(
+    server: PostgresServer, url: str
+) -> None:
     q = tenure.Queue(open_store(url, patience=0.2))
     kept = q.enqueue("k").id
     server.stop("fast")
@@ -104,7 +106,9 @@ def unavailable(url: str) -> str:
 
 
 def test_a_server_that_does_not_run_is_said_not_to_answer() -> None:
-    assert "PostgreSQL does not answer" in unavailable(f"postgresql://postgres@127.0.0.1:{free_port()}/postgres")
+    assert "PostgreSQL does not answer" in unavailable(
+        f"postgresql://postgres@127.0.0.1:{free_port()}/postgres"
+    )
 
 
 def test_an_unknown_host_is_named() -> None:
@@ -163,7 +167,9 @@ def test_a_role_that_may_use_the_tables_needs_no_more(server: PostgresServer, ur
         assert q.settle(claim, tenure.Done())
 
 
-def test_a_role_that_may_only_look_is_told_so_by_the_call(server: PostgresServer, url: str, role: str) -> None:
+def test_a_role_that_may_only_look_is_told_so_by_the_call(
+    server: PostgresServer, url: str, role: str
+) -> None:
     tenure.open(url).close()
     schema = url.partition("schema=")[2]
     with psycopg.connect(server.url(), autocommit=True) as connection:
@@ -171,7 +177,9 @@ def test_a_role_that_may_only_look_is_told_so_by_the_call(server: PostgresServer
         connection.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO "{role}"'.encode())
     with tenure.open(url.replace("postgres@", f"{role}@")) as q:
         assert q.list() == []
-        with pytest.raises(tenure.StoreRefused, match=r"may not do that: permission denied for table jobs; grant it"):
+        with pytest.raises(
+            tenure.StoreRefused, match=r"may not do that: permission denied for table jobs; grant it"
+        ):
             q.enqueue("k")
 
 

@@ -57,7 +57,10 @@ def everything(url: str) -> list[tuple[Any, ...]]:
     """All that a database says about the tables in it, so that any change shows."""
     match locate(url):
         case SqlitePlace():
-            return [*ask(url, "PRAGMA schema_version"), *ask(url, "SELECT name, sql FROM sqlite_master ORDER BY name")]
+            return [
+                *ask(url, "PRAGMA schema_version"),
+                *ask(url, "SELECT name, sql FROM sqlite_master ORDER BY name"),
+            ]
         case PostgresPlace(schema=schema):
             found = f"SELECT xmin::text, oid, relname FROM pg_class WHERE relnamespace = '{schema}'::regnamespace ORDER BY 2"
             return ask(url, found)
@@ -73,7 +76,9 @@ def test_ten_processes_open_a_fresh_store_at_once(url: str) -> None:
         child.stdin.write("\n")
         child.stdin.flush()
     said = [child.communicate(timeout=60) for child in children]
-    assert [(child.returncode, errors) for child, (_, errors) in zip(children, said, strict=True)] == [(0, "")] * 10
+    assert [(child.returncode, errors) for child, (_, errors) in zip(children, said, strict=True)] == [
+        (0, "")
+    ] * 10
     with tenure.open(url) as q:
         assert {job.id for job in q.list()} == {out.strip() for out, _ in said}
     assert ask(url, "SELECT number, name FROM {}meta ORDER BY number") == [
@@ -93,7 +98,9 @@ def test_a_store_that_needs_newer_code_is_refused(url: str) -> None:
     tenure.open(url).close()
     ask(url, f"INSERT INTO {{}}meta (number, name, min_client) VALUES ({CLIENT + 1}, 'future', {CLIENT + 1})")
     before = everything(url)
-    with pytest.raises(tenure.StoreRefused, match=r"migrated by a newer Tenure .*upgrade tenure here") as caught:
+    with pytest.raises(
+        tenure.StoreRefused, match=r"migrated by a newer Tenure .*upgrade tenure here"
+    ) as caught:
         tenure.open(url)
     assert "\n" not in str(caught.value)
     assert everything(url) == before
@@ -132,7 +139,10 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str) -> None:
 def test_on_sqlite_the_prefix_is_the_user_s_choice(options: str, tables: set[str], tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/jobs.db{options}"
     work_end_to_end(url)
-    names = {name for (name,) in ask(url, "SELECT name FROM sqlite_master WHERE type <> 'index' OR sql IS NOT NULL")}
+    names = {
+        name
+        for (name,) in ask(url, "SELECT name FROM sqlite_master WHERE type <> 'index' OR sql IS NOT NULL")
+    }
     prefix = next(iter(tables)).removesuffix("jobs").removesuffix("meta")
     assert tables <= names
     assert {n for n in names if not n.startswith((prefix, "sqlite_"))} == set()
@@ -148,7 +158,10 @@ def test_on_postgresql_the_schema_is_the_user_s_choice(postgres_url: str) -> Non
 
 def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres_url: str) -> None:
     with postgres_schema(postgres_url) as one, postgres_schema(postgres_url) as other:
-        with tenure.open(f"{postgres_url}?schema={one}") as here, tenure.open(f"{postgres_url}?schema={other}") as there:
+        with (
+            tenure.open(f"{postgres_url}?schema={one}") as here,
+            tenure.open(f"{postgres_url}?schema={other}") as there,
+        ):
             answer = here.enqueue("k", unique="u")
             assert there.claim() == []
             assert there.enqueue("k", unique="u").inserted
@@ -218,7 +231,9 @@ def test_who_waits_for_the_migration_lock_goes_on_when_it_is_free(postgres_url: 
     with postgres_schema(postgres_url) as schema, psycopg.connect(postgres_url, autocommit=True) as other:
         advisory_lock(other, schema)
         opened: list[tenure.Queue] = []
-        opener = threading.Thread(target=lambda: opened.append(tenure.open(f"{postgres_url}?schema={schema}")))
+        opener = threading.Thread(
+            target=lambda: opened.append(tenure.open(f"{postgres_url}?schema={schema}"))
+        )
         opener.start()
         waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         while other.execute(waits).fetchone() == (0,):

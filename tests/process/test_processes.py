@@ -63,7 +63,9 @@ def test_several_processes_enqueue_and_claim_at_once(url: str) -> None:
         child.stdin.write("\n")
         child.stdin.flush()
     said = [child.communicate(timeout=100) for child in children]
-    assert [(child.returncode, errors) for child, (_, errors) in zip(children, said, strict=True)] == [(0, "")] * 4
+    assert [(child.returncode, errors) for child, (_, errors) in zip(children, said, strict=True)] == [
+        (0, "")
+    ] * 4
     work = [json.loads(out) for out, _ in said]
     enqueued = [i for ids, _ in work for i in ids]
     claimed = [i for _, ids in work for i in ids]

@@ -63,7 +63,9 @@ def test_a_file_with_foreign_tables_is_refused_and_left_as_it_was(tmp_path: Path
     path = tmp_path / "app.db"
     users_file(path)
     before = path.read_bytes()
-    with pytest.raises(tenure.StoreRefused, match=r"tables that are not Tenure's \(books\).*another file.*\?shared=true"):
+    with pytest.raises(
+        tenure.StoreRefused, match=r"tables that are not Tenure's \(books\).*another file.*\?shared=true"
+    ):
         opened(f"sqlite:///{path}")
     assert path.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["app.db"]
@@ -74,7 +76,9 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(options: str, 
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to have a header of its own\n" * 50)
     before = path.read_bytes()
-    with pytest.raises(tenure.StoreRefused, match=r"notes\.txt is not a SQLite database, or is damaged; name another file"):
+    with pytest.raises(
+        tenure.StoreRefused, match=r"notes\.txt is not a SQLite database, or is damaged; name another file"
+    ):
         opened(f"sqlite:///{path}{options}")
     assert path.read_bytes() == before
 
@@ -87,7 +91,9 @@ def test_a_folder_is_refused(options: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", ["", SHARED])
 def test_a_file_in_a_folder_that_is_missing_is_refused(options: str, tmp_path: Path) -> None:
-    with pytest.raises(tenure.StoreUnavailable, match=r"the folder .*/missing does not exist; create it first"):
+    with pytest.raises(
+        tenure.StoreUnavailable, match=r"the folder .*/missing does not exist; create it first"
+    ):
         opened(f"sqlite:///{tmp_path}/missing/jobs.db{options}")
     assert not (tmp_path / "missing").exists()
 
@@ -152,7 +158,9 @@ def test_one_library_per_file_and_process(file_url: str, tmp_path: Path) -> None
         (tmp_path / "link.db").symlink_to(path)
         (tmp_path / "hard.db").hardlink_to(path)
         for name in ("jobs.db", "link.db", "hard.db"):
-            with pytest.raises(tenure.StoreRefused, match=r"already open in this process through .*use one way"):
+            with pytest.raises(
+                tenure.StoreRefused, match=r"already open in this process through .*use one way"
+            ):
                 opened(f"sqlite:///{tmp_path}/{name}{other}")
         assert q.enqueue("k").inserted
         with tenure.open(file_url) as same:
@@ -206,7 +214,9 @@ def test_a_file_on_a_network_filesystem_is_refused(
     place = str(tmp_path.resolve()).replace(" ", "\\040")
     table.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {place} nfs4 rw 0 0\n")
     monkeypatch.setattr(files, "MOUNTS", table)
-    with pytest.raises(tenure.StoreRefused, match=r"network filesystem \(nfs4\).*use a local disk, or PostgreSQL"):
+    with pytest.raises(
+        tenure.StoreRefused, match=r"network filesystem \(nfs4\).*use a local disk, or PostgreSQL"
+    ):
         opened(file_url)
     assert [p.name for p in tmp_path.iterdir()] == ["mounts"]
 
@@ -298,7 +308,9 @@ def test_a_full_database_stores_nothing_and_works_again(file_url: str) -> None:
     q = tenure.Queue(store)
     kept = [q.enqueue("k", "x" * 1_000).id for _ in range(3)]
     store._link(0).query(f"PRAGMA max_page_count = {pragma(store, 'page_count') + 3}", {})
-    with pytest.raises(tenure.StoreUnavailable, match=r"the disk of .*jobs\.db is full; nothing was stored; free some space"):
+    with pytest.raises(
+        tenure.StoreUnavailable, match=r"the disk of .*jobs\.db is full; nothing was stored; free some space"
+    ):
         q.enqueue_many([tenure.NewJob(kind="k", payload="x" * 50_000) for _ in range(5)])
     assert {job.id for job in q.list()} == set(kept)
     store._link(0).query("PRAGMA max_page_count = 1073741823", {})
@@ -366,7 +378,9 @@ def test_a_file_that_another_process_keeps_locked_is_unavailable_until_it_is_fre
         assert other.stdout is not None
         assert other.stdin is not None
         assert other.stdout.readline() == "locked\n"
-        with pytest.raises(tenure.StoreUnavailable, match=r"has been locked by another process for 1 s; find the long"):
+        with pytest.raises(
+            tenure.StoreUnavailable, match=r"has been locked by another process for 1 s; find the long"
+        ):
             q.enqueue("k")
         assert q.list() == []
         other.stdin.write("\n")

@@ -46,12 +46,16 @@ def test_importing_tenure_costs_less_than_60_ms() -> None:
 
 
 def test_opening_sqlite_imports_no_other_driver(tmp_path: Path) -> None:
-    found = imported_by("import sys, tenure; tenure.open(sys.argv[1]).close()", f"sqlite:///{tmp_path}/jobs.db")
+    found = imported_by(
+        "import sys, tenure; tenure.open(sys.argv[1]).close()", f"sqlite:///{tmp_path}/jobs.db"
+    )
     assert found & DRIVERS == {"apsw", "sqlite3"}
 
 
 def test_opening_postgresql_imports_no_other_driver(postgres_url: str) -> None:
-    found = imported_by("import sys, tenure; tenure.open(sys.argv[1]).close()", f"{postgres_url}?schema=t_imports")
+    found = imported_by(
+        "import sys, tenure; tenure.open(sys.argv[1]).close()", f"{postgres_url}?schema=t_imports"
+    )
     assert found & DRIVERS == {"psycopg"}
 
 

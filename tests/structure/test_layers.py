@@ -15,7 +15,9 @@ from tests.support.child import ROOT
 
 PACKAGE = ROOT / "src" / "tenure"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-QUERY = re.compile(r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX|SCHEMA))\b")
+QUERY = re.compile(
+    r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX|SCHEMA))\b"
+)
 SQL = re.compile(rf"{QUERY.pattern}|\b(BEGIN IMMEDIATE|ROLLBACK|PRAGMA)\b")
 CLOCKS = {
     "time": {"time", "time_ns", "localtime", "gmtime"},
@@ -36,7 +38,9 @@ def tree(module: Path) -> ast.Module:
 
 def docstrings(root: ast.AST) -> set[int]:
     """The ids of constants that stand alone as a statement: prose, not values."""
-    return {id(n.value) for n in ast.walk(root) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
+    return {
+        id(n.value) for n in ast.walk(root) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)
+    }
 
 
 def texts(module: Path) -> Iterator[tuple[int, str]]:
@@ -86,7 +90,11 @@ def test_the_verbs_of_the_store_name_statements_and_write_none(module: Path) -> 
 
 @pytest.mark.parametrize(
     "module",
-    [m for m in MODULES if named(m) not in MAY_ASK and not named(m).startswith(("store/sqlite/", "store/postgres/"))],
+    [
+        m
+        for m in MODULES
+        if named(m) not in MAY_ASK and not named(m).startswith(("store/sqlite/", "store/postgres/"))
+    ],
     ids=named,
 )
 def test_nobody_asks_which_database_it_is(module: Path) -> None:

@@ -68,7 +68,9 @@ def test_a_method_tells_its_types(one: type[Any], other: type[Any], name: str) -
 
 @pytest.mark.parametrize("name", methods(tenure.Transaction))
 def test_a_verb_in_a_transaction_is_the_queue_s_own(name: str) -> None:
-    assert inspect.signature(getattr(tenure.Transaction, name)) == inspect.signature(getattr(tenure.Queue, name))
+    assert inspect.signature(getattr(tenure.Transaction, name)) == inspect.signature(
+        getattr(tenure.Queue, name)
+    )
 
 
 def test_enqueue_takes_what_a_new_job_takes() -> None:

@@ -28,6 +28,8 @@ from tests.support.fresh import postgres_schema
 Filled = Literal["empty", "analyzed when full", "analyzed when empty"]
 FILLED: list[Filled] = ["empty", "analyzed when full", "analyzed when empty"]
 ROWS = 20_000
+OnPostgres = tuple[PostgresStore, dict[str, Statement]]
+OnSqlite = tuple[SqliteStore, dict[str, Statement]]
 
 
 def run_and_record(runner: type[Any], work: Callable[[], object]) -> dict[str, Statement]:
@@ -76,10 +78,8 @@ def work(q: tenure.Queue) -> None:
 # PostgreSQL
 
 
-@pytest.fixture(scope="module", params=FILLED)
-def on_postgres(
-    request: pytest.FixtureRequest, postgres_url: str
-) -> Iterator[tuple[PostgresStore, dict[str, Statement]]]:
+@pytest.fixture(scope="module")
+def on_postgres(request: pytest.FixtureRequest, postgres_url: str) -> Iterator[OnPostgres]:
     with postgres_schema(postgres_url) as schema:
         store = open_store(f"{postgres_url}?schema={schema}")
         assert isinstance(store, PostgresStore)
@@ -109,7 +109,8 @@ def postgres_plan(store: PostgresStore, statement: Statement, mode: str) -> list
     if statement.rows is not None:
         params["rows"] = pack(list(statement.rows))
     values = sql.SQL(", ").join(sql.Literal(params[p]) for p in known.parameters)
-    with psycopg.connect(store.place.conninfo, autocommit=True) as connection:
+    # A connection of the store's own, so that whatever it sets for its sessions counts.
+    with store._connect() as connection:
         connection.execute(f"SET plan_cache_mode = {mode}".encode())
         connection.execute(f"PREPARE looked_at AS {known.text}".encode(), prepare=False)
         call = sql.SQL("looked_at({})").format(values) if known.parameters else sql.SQL("looked_at")
@@ -125,36 +126,37 @@ def indexes(plan: list[dict[str, Any]], table: str) -> set[str]:
 
 
 MODES = ["force_custom_plan", "force_generic_plan"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "name", ["look", "claim", "tend", "enqueue", "renew", "settle_done", "hold", "promote", "overdue", "expired", "get"]
-)
-def test_postgresql_reads_no_table_of_jobs_from_end_to_end(
-    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, mode: str
-) -> None:
-    store, ran = on_postgres
-    plan = postgres_plan(store, ran[name], mode)
-    assert [n["Relation Name"] for n in plan if n["Node Type"] == "Seq Scan" and n["Relation Name"] in ("jobs", "finished")] == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
+# A plan that is kept from when the table was empty serves until the planner looks again.
+ALWAYS = ["look", "gaps", "claim", "tend", "settle_done"]
+WHEN_FULL = ["enqueue", "renew", "hold", "promote", "overdue", "expired", "requeue", "progress", "get"]
+HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
+INDEXES = [
+    (filled, name, index)
+    for filled in FILLED
+    for name, index in [
         ("look", {"jobs_ready"}),
         ("claim", {"jobs_ready", "jobs_pkey"}),
-        ("tend", {"jobs_scheduled", "jobs_lease", "jobs_expiry"}),
         ("settle_done", {"jobs_pkey"}),
-        ("renew", {"jobs_pkey"}),
-        ("hold", {"jobs_pkey"}),
-        ("promote", {"jobs_scheduled", "jobs_pkey"}),
-        ("overdue", {"jobs_lease"}),
-    ],
-)
+    ]
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("on_postgres", "name"), HOT, indirect=["on_postgres"])
+def test_postgresql_never_reads_all_jobs(on_postgres: OnPostgres, name: str, mode: str) -> None:
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran[name], mode)
+    assert [
+        n["Relation Name"]
+        for n in plan
+        if n["Node Type"] == "Seq Scan" and n["Relation Name"] in ("jobs", "finished")
+    ] == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("on_postgres", "name", "expected"), INDEXES, indirect=["on_postgres"])
 def test_postgresql_reaches_jobs_by_the_index_made_for_it(
-    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, expected: set[str], mode: str
+    on_postgres: OnPostgres, name: str, expected: set[str], mode: str
 ) -> None:
     store, ran = on_postgres
     assert indexes(postgres_plan(store, ran[name], mode), "jobs") == expected
@@ -162,24 +164,25 @@ def test_postgresql_reaches_jobs_by_the_index_made_for_it(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["look", "claim"])
-def test_postgresql_sorts_no_more_than_a_claim_asks_for(
-    on_postgres: tuple[PostgresStore, dict[str, Statement]], name: str, mode: str
+@pytest.mark.parametrize("on_postgres", FILLED, indirect=True)
+def test_postgresql_takes_the_order_of_a_lane_from_the_index(
+    on_postgres: OnPostgres, name: str, mode: str
 ) -> None:
-    """The index gives the order: nothing sorts the ready jobs of a lane below its LIMIT."""
+    """Nothing sorts the ready jobs of a lane: a claim of one reads one."""
     store, ran = on_postgres
-    plan = postgres_plan(store, ran[name], mode)
-    for node in plan:
-        if node["Node Type"] in ("Sort", "Incremental Sort"):
-            assert "Index Scan" not in {inner["Node Type"] for inner in node.get("Plans", ())}
+    sorts = [
+        n for n in postgres_plan(store, ran[name], mode) if n["Node Type"] in ("Sort", "Incremental Sort")
+    ]
+    assert [
+        inner for n in sorts for inner in n.get("Plans", ()) if inner.get("Relation Name") == "jobs"
+    ] == []
 
 
 # SQLite
 
 
 @pytest.fixture(scope="module", params=FILLED)
-def on_sqlite(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[SqliteStore, dict[str, Statement]]]:
+def on_sqlite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnSqlite]:
     path: Path = tmp_path_factory.mktemp("plans") / "jobs.db"
     store = open_store(f"sqlite:///{path}")
     assert isinstance(store, SqliteStore)
@@ -194,7 +197,9 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
     known = store.dialect.statements[statement.name]
     connection = apsw.Connection(store.place.path)
     try:
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {known.text}", dict.fromkeys(known.parameters)).fetchall()
+        rows = connection.execute(
+            f"EXPLAIN QUERY PLAN {known.text}", dict.fromkeys(known.parameters)
+        ).fetchall()
         return [str(row[3]) for row in rows]
     finally:
         connection.close()
@@ -204,6 +209,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
     ("name", "expected"),
     [
         ("claim", {"tenure_jobs_ready"}),
+        ("gaps", {"tenure_jobs_ready"}),
         ("claim_take", {"INTEGER PRIMARY KEY"}),
         ("tend", {"tenure_jobs_scheduled", "tenure_jobs_lease", "tenure_jobs_expiry"}),
         ("settle_done", {"INTEGER PRIMARY KEY"}),
@@ -216,7 +222,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(
-    on_sqlite: tuple[SqliteStore, dict[str, Statement]], name: str, expected: set[str]
+    on_sqlite: OnSqlite, name: str, expected: set[str]
 ) -> None:
     store, ran = on_sqlite
     plan = sqlite_plan(store, ran[name])
@@ -224,13 +230,13 @@ def test_sqlite_reaches_jobs_by_the_index_made_for_it(
     for line in plan:
         words = line.split(" ")
         if words[0] == "SCAN":
-            assert "VIRTUAL TABLE" in line or words[1] == "CONSTANT", plan
+            assert words[1] not in ("j", "k", "tenure_jobs"), plan
         if "INTEGER PRIMARY KEY" in line:
             found.add("INTEGER PRIMARY KEY")
         found |= {w for w in words if w.startswith(("tenure_jobs_", "sqlite_autoindex_tenure_jobs_"))}
     assert found == expected, plan
 
 
-def test_sqlite_sorts_nothing_for_a_claim(on_sqlite: tuple[SqliteStore, dict[str, Statement]]) -> None:
+def test_sqlite_sorts_nothing_for_a_claim(on_sqlite: OnSqlite) -> None:
     store, ran = on_sqlite
     assert [line for line in sqlite_plan(store, ran["claim"]) if "TEMP B-TREE" in line] == []

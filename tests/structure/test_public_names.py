@@ -34,6 +34,8 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
         tenure.enqueu  # noqa: B018
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith(("Error", "Lost", "Refused", "Unavailable"))])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if n.endswith(("Error", "Lost", "Refused", "Unavailable"))]
+)
 def test_every_error_is_a_tenure_error(name: str) -> None:
     assert issubclass(getattr(tenure, name), tenure.TenureError)

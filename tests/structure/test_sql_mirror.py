@@ -34,7 +34,19 @@ PARAMETERS = {
     # SQLite binds each row by itself; PostgreSQL is sent all rows as one JSON text.
     "enqueue": (
         {
-            *("id", "lane", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in"),
+            *(
+                "id",
+                "lane",
+                "queue",
+                "kind",
+                "rank",
+                "payload",
+                "max_attempts",
+                "run_at",
+                "delay",
+                "expires_at",
+                "expires_in",
+            ),
             *("unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra", "now"),
         },
         {"rows", "now"},
@@ -47,7 +59,18 @@ PARAMETERS = {
 }
 # Statements that answer with rows on one database only: none.
 ROWLESS = {
-    *("admit", "attempt_add", "beat", "cancel_ask", "enqueue", "finish", "leave", "ledger", "pause", "progress"),
+    *(
+        "admit",
+        "attempt_add",
+        "beat",
+        "cancel_ask",
+        "enqueue",
+        "finish",
+        "leave",
+        "ledger",
+        "pause",
+        "progress",
+    ),
     *("purge", "request_add", "requeue", "resume", "retain", "retain_ledger", "settle_done"),
 }
 
@@ -174,6 +197,8 @@ def test_a_file_is_one_statement_on_tables_that_can_be_moved(file: Path) -> None
 
 def test_both_databases_have_the_same_migrations() -> None:
     here, there = migrations("sqlite"), migrations("postgres")
-    assert [(m.number, m.name, m.min_client) for m in here] == [(m.number, m.name, m.min_client) for m in there]
+    assert [(m.number, m.name, m.min_client) for m in here] == [
+        (m.number, m.name, m.min_client) for m in there
+    ]
     assert [m.number for m in here] == list(range(1, CLIENT + 1))
     assert all(m.text.startswith("-- ") for m in [*here, *there])

@@ -35,7 +35,9 @@ def dump_sqlite(folder: Path) -> str:
     tenure.open(f"sqlite:///{path}").close()
     connection = apsw.Connection(str(path))
     try:
-        found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name")
+        found = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name"
+        )
         return HEAD + "".join(f"\n{text};\n" for (text,) in found.fetchall())
     finally:
         connection.close()
@@ -129,7 +131,10 @@ def main(arguments: list[str]) -> int:
     server = postgres.serve_run()
     try:
         with TemporaryDirectory() as folder:
-            found = {"sqlite": dump_sqlite(Path(folder)), "postgres": dump_postgres(postgres.worker_database())}
+            found = {
+                "sqlite": dump_sqlite(Path(folder)),
+                "postgres": dump_postgres(postgres.worker_database()),
+            }
         postgres.drop_worker_database()
     finally:
         postgres.end_run(server)
@@ -141,7 +146,9 @@ def main(arguments: list[str]) -> int:
         if arguments:
             file.write_text(text, "utf-8")
         else:
-            sys.stdout.writelines(unified_diff(old.splitlines(keepends=True), text.splitlines(keepends=True), str(file)))
+            sys.stdout.writelines(
+                unified_diff(old.splitlines(keepends=True), text.splitlines(keepends=True), str(file))
+            )
     return int(different and not arguments)
 
 

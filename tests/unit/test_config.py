@@ -17,7 +17,12 @@ PG = "postgresql://u@h/db"
 @pytest.mark.parametrize(
     ("argument", "environ", "chosen", "why"),
     [
-        ("sqlite:///a.db", {"TENURE_URL": "sqlite:///b.db", "DATABASE_URL": PG}, "sqlite:///a.db", "the argument"),
+        (
+            "sqlite:///a.db",
+            {"TENURE_URL": "sqlite:///b.db", "DATABASE_URL": PG},
+            "sqlite:///a.db",
+            "the argument",
+        ),
         (None, {"TENURE_URL": "sqlite:///b.db", "DATABASE_URL": PG}, "sqlite:///b.db", "TENURE_URL"),
         ("", {"TENURE_URL": "sqlite:///b.db"}, "sqlite:///b.db", "TENURE_URL"),
         (None, {"DATABASE_URL": PG}, PG, "DATABASE_URL"),
@@ -68,7 +73,9 @@ def test_a_password_is_never_logged(url: str, caplog: pytest.LogCaptureFixture) 
     assert "***" in message
 
 
-@pytest.mark.parametrize("url", ["sqlite:////data/jobs.db?prefix=q_", PG, "postgresql://h:5432/db?sslmode=require"])
+@pytest.mark.parametrize(
+    "url", ["sqlite:////data/jobs.db?prefix=q_", PG, "postgresql://h:5432/db?sslmode=require"]
+)
 def test_a_url_without_a_password_is_logged_as_it_is(url: str) -> None:
     assert without_password(url) == url
 
@@ -99,7 +106,10 @@ def test_a_url_names_a_place(url: str, place: SqlitePlace | PostgresPlace) -> No
 @pytest.mark.parametrize(
     ("url", "parts"),
     [
-        ("postgresql://u@h/db?sslmode=require&schema=jobs", {"user": "u", "host": "h", "dbname": "db", "sslmode": "require"}),
+        (
+            "postgresql://u@h/db?sslmode=require&schema=jobs",
+            {"user": "u", "host": "h", "dbname": "db", "sslmode": "require"},
+        ),
         ("postgresql://h1:1,h2:2/db", {"host": "h1,h2", "port": "1,2", "dbname": "db"}),
         ("postgresql:///db?host=/run/pg&schema=jobs", {"dbname": "db", "host": "/run/pg"}),
         ("postgresql://%2Frun%2Fpg/db", {"dbname": "db", "host": "/run/pg"}),

@@ -25,7 +25,16 @@ def test_a_job_of_one_kind_and_nothing_else_has_the_defaults() -> None:
 def test_options_become_whole_numbers_and_text() -> None:
     at = datetime(2030, 1, 1, tzinfo=UTC)
     row = check(
-        NewJob(kind="k", priority=7, run_at=at, expires_in="1h", unique="u", unique_for="1d", group="g", tags=["t"])
+        NewJob(
+            kind="k",
+            priority=7,
+            run_at=at,
+            expires_in="1h",
+            unique="u",
+            unique_for="1d",
+            group="g",
+            tags=["t"],
+        )
     )
     assert (row.rank, row.run_at, row.expires_in) == (-7, 1_893_456_000_000_000, 3_600_000_000)
     assert (row.unique_for, row.group_key, row.group_limit, row.alone) == (86_400_000_000, "g", 1, False)
@@ -44,7 +53,10 @@ def test_a_unique_key_counts_per_kind_and_whatever_its_length_takes_128_bits() -
         assert found is not None
         return found
 
-    different = {fingerprint(*pair) for pair in [("a", "bc"), ("ab", "c"), ("a", "b"), ("1:a", "b"), ("a", "x" * 8_192)]}
+    different = {
+        fingerprint(*pair)
+        for pair in [("a", "bc"), ("ab", "c"), ("a", "b"), ("1:a", "b"), ("a", "x" * 8_192)]
+    }
     assert len(different) == 5
     assert {len(f) for f in different} == {32}
     assert fingerprint("a", "b") == fingerprint("a", "b")

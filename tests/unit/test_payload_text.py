@@ -102,13 +102,15 @@ def test_a_payload_is_nested_at_most_100_deep(innermost: Any) -> None:
 
 
 def test_a_wide_payload_is_not_a_deep_one() -> None:
-    wide = [{"a": []} for _ in range(500)]
+    wide: list[dict[str, list[int]]] = [{"a": []} for _ in range(500)]
     assert decode_text(encode(wide)) == wide
 
 
 def test_a_payload_is_at_most_a_mebibyte_of_json() -> None:
     assert len(encode("a" * (MAX_PAYLOAD - 2))) == MAX_PAYLOAD
-    with pytest.raises(PayloadError, match=r"must be at most 1048576 bytes of JSON, this is 1048577.*reference"):
+    with pytest.raises(
+        PayloadError, match=r"must be at most 1048576 bytes of JSON, this is 1048577.*reference"
+    ):
         encode("a" * (MAX_PAYLOAD - 1))
 
 
@@ -184,7 +186,9 @@ def test_an_error_whose_text_cannot_be_read_is_still_told() -> None:
     assert clean_error(Broken()) == "<Broken whose text could not be read>"
 
 
-@pytest.mark.parametrize("text", ["a." * 32_768, "a-b:" * 16_384, "1" * 65_536, "x://a" * 13_000, "authorization " * 4_600])
+@pytest.mark.parametrize(
+    "text", ["a." * 32_768, "a-b:" * 16_384, "1" * 65_536, "x://a" * 13_000, "authorization " * 4_600]
+)
 def test_masking_costs_in_proportion_to_the_text(text: str) -> None:
     start = process_time()
     clean_error(text, MAX_TRACEBACK)

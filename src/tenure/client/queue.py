@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -18,7 +18,7 @@ from tenure.job import AsyncConnection, AsyncpgConnection, Claim, Enqueued, Sync
 from tenure.newjob import Row
 from tenure.outcome import Outcome
 from tenure.payload import MAX_PAYLOAD
-from tenure.store.base import Store
+from tenure.store.base import Pid, Store
 from tenure.store.enqueue import enqueue
 from tenure.store.foreign import async_runner, foreign_capabilities, is_async, runner
 from tenure.store.open import open_store
@@ -195,6 +195,7 @@ class AsyncQueue:
         self._verbs = Verbs(
             store.dialect.can, lambda: store.memory, clock=clock, owner=self._owner, max_payload=max_payload
         )
+        self._pid, self._closed = Pid(), False
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
         self._commits: WeakKeyDictionary[asyncio.AbstractEventLoop, GroupCommit] = WeakKeyDictionary()
 
@@ -210,7 +211,7 @@ class AsyncQueue:
         def work() -> T:
             return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable)
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await self._hop(work)
 
     async def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
         now = self._verbs._now()  # noqa: SLF001 - one client, two modules
@@ -221,6 +222,14 @@ class AsyncQueue:
                 lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again), patient=patient
             )
 
+        return await self._hop(work)
+
+    async def _hop(self, work: Callable[[], T]) -> T:
+        """Run it in one of our threads; a forked child has none of its parent's, and starts its own."""
+        if self._closed:
+            raise UsageError("this queue is closed; open it again")
+        if not self._pid.mine:
+            self._pid, self._threads = Pid(), ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _group(self) -> GroupCommit:
@@ -241,6 +250,7 @@ class AsyncQueue:
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     def _close(self) -> None:
+        self._closed = True
         self._threads.shutdown(wait=True)
         self._store.close()
 

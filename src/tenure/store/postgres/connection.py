@@ -176,7 +176,12 @@ class PostgresStore:
             return self._connect()
 
     def _give_back(self, link: Link) -> None:
-        if link.closed or link.broken or link.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        if (
+            self._closed
+            or link.closed
+            or link.broken
+            or link.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+        ):
             link.close()
         else:
             self._idle.append(link)
