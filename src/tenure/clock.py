@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from tenure.errors import FieldTypeError
+from tenure.errors import FieldError, FieldTypeError
 
 __all__ = ["Moment", "from_micros", "machine_micros", "to_micros"]
 
 Moment = int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def machine_micros() -> Moment:
@@ -31,7 +33,10 @@ def to_micros(moment: datetime, field: str) -> Moment:
         raise FieldTypeError(
             field, "must be timezone-aware", moment, "add a tzinfo, for example datetime.now(UTC)"
         )
-    return (moment - _EPOCH) // _MICROSECOND
+    micros = (moment - _EPOCH) // _MICROSECOND
+    if not _FIRST <= micros <= _LAST:
+        raise FieldError(field, "must be in the years 1 to 9999 in UTC", moment)
+    return micros
 
 
 def from_micros(moment: Moment) -> datetime:

@@ -40,7 +40,7 @@ def parse(value: Duration, field: str = "duration", *, negative: bool = False) -
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FieldTypeError(field, "must be a timedelta, a number of seconds or text", value, _FIX)
     else:
-        if not isfinite(value) or abs(value) > _LONGEST.total_seconds():
+        if abs(value) > _LONGEST.total_seconds() or not isfinite(value):
             raise FieldError(field, "must be at most 100 years", value, _FIX)
         span = timedelta(seconds=value)
     if span < timedelta(0) and not negative:
@@ -53,7 +53,7 @@ def parse(value: Duration, field: str = "duration", *, negative: bool = False) -
 def _parse_text(text: str, field: str) -> timedelta:
     body = text.strip()
     sign = -1 if body.startswith("-") else 1
-    body = body.lstrip("+-") if body[:1] in "+-" else body
+    body = body[1:] if body[:1] in ("+", "-") else body
     if body == "0":
         return timedelta(0)
     total, at = 0.0, 0

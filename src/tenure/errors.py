@@ -34,7 +34,10 @@ _SHOWN = 80
 
 def shown(value: object) -> str:
     """The value as an error message shows it: short, and never a wall of text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        return f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
 from tenure.job import PENDING, State
+from tenure.newjob import check_id
 
 __all__ = ["Filter"]
 
@@ -41,12 +42,14 @@ class Filter:
             "states": _texts(expand_states(self.states), "states"),
             "kinds": _texts(self.kinds, "kinds"),
             "queues": _texts(self.queues, "queues"),
-            "ids": _texts(self.ids, "ids"),
+            "ids": None
+            if self.ids is None
+            else _texts([check_id(i, "ids") for i in _many(self.ids, "ids")], "ids"),
             "tag": self.tag,
             "group_key": self.group,
             "tenant": self.tenant,
             "flow": self.flow,
-            "parent": self.parent,
+            "parent": None if self.parent is None else check_id(self.parent, "parent"),
             "error": self.error,
             "older": None if self.older_than is None else micros(parse(self.older_than, "older_than")),
             "newer": None if self.newer_than is None else micros(parse(self.newer_than, "newer_than")),
@@ -72,8 +75,10 @@ def expand_states(states: Iterable[State | str] | None) -> list[str] | None:
 
 
 def _texts(values: Iterable[str] | None, field: str) -> str | None:
-    if values is None:
-        return None
+    return None if values is None else json.dumps([str(v) for v in _many(values, field)])
+
+
+def _many(values: Iterable[str], field: str) -> Iterable[str]:
     if isinstance(values, str):
         raise FieldTypeError(field, "must be a list of text", values, f"write [{values!r}]")
-    return json.dumps([str(v) for v in values])
+    return values

@@ -206,7 +206,7 @@ def decode_text(text: str) -> Any:
     """JSON text as the store keeps it; a text that is no JSON is a PayloadError, raised only for who looks."""
     try:
         return json.loads(text)
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise PayloadError(
             "payload", "", f"is not JSON ({cause})", text[:40], "look at job.payload_text"
         ) from None

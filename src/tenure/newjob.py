@@ -6,7 +6,7 @@ Whatever breaks a rule raises an error that names the field, the rule, the value
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -29,9 +29,12 @@ MAX_NAME = 200
 SEPARATOR = "\x1f"
 """Stands between the parts of a lane: smaller than anything a name may hold."""
 MAX_KEY = 8_192
+MAX_GROUP = 600
+"""A group key is indexed as it is, and an index entry has little room."""
 MAX_TAGS = 32
 _REMEMBERED = 4_096
-_good_names: set[str] = set()
+_Place = tuple[str, str, str, int, int]
+_places: dict[tuple[str, str, int, int], _Place] = {}
 _INT16 = range(-32_768, 32_768)
 _INT32_MAX = 2_147_483_647
 
@@ -93,6 +96,8 @@ class Row:
     tenant: str | None
     extra: str | None
     request: Request | None
+    named: bool = False
+    """Whether the caller chose its id, so that it may have been stored before."""
 
     def copied(self, now: int) -> tuple[object, ...]:
         """The row as a bulk copy takes it, due and in its state by the store's clock."""
@@ -124,12 +129,6 @@ def lane_of(queue: str, kind: str, rank: int) -> str:
 
 def check_id(value: object, name: str = "id") -> JobId:
     """A job id in its one spelling, from text or a UUID."""
-    if type(value) is str and len(value) == 36 and value.islower():
-        try:
-            UUID(value)
-        except ValueError:
-            raise FieldError(name, "must be a UUID", value) from None
-        return JobId(value)
     if not isinstance(value, (str, UUID)):
         raise FieldTypeError(name, "must be a UUID or its text", value)
     try:
@@ -140,27 +139,22 @@ def check_id(value: object, name: str = "id") -> JobId:
 
 def check_name(value: object, name: str) -> str:
     """A queue's or kind's name: 1 to 200 printable characters."""
-    if type(value) is str and value in _good_names:
-        return value
     if not isinstance(value, str):
         raise FieldTypeError(name, "must be text", value)
     if not 1 <= len(value) <= MAX_NAME:
         raise FieldError(name, f"must be 1 to {MAX_NAME} characters", value)
     if not value.isprintable() or value != value.strip():
         raise FieldError(name, "must be printable, without space around it", value)
-    if len(_good_names) < _REMEMBERED:
-        _good_names.add(value)
     return value
 
 
 def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> Row:
     """The job as a row; raises for the first rule it breaks."""
-    queue, kind = check_name(job.queue, "queue"), check_name(job.kind, "kind")
-    rank = -_whole(job.priority, "priority", _INT16.start, _INT16.stop - 1)
-    most = _whole(job.max_attempts, "max_attempts", 1, _INT32_MAX)
+    place = (job.queue, job.kind, job.priority, job.max_attempts)
+    known = _places.get(place) if type(job.priority) is type(job.max_attempts) is int else None
+    lane, queue, kind, rank, most = known or _check_place(*place)
     text = encode(job.payload, "payload", limit)
     name = given or (new_id() if job.id is None else check_id(job.id))
-    lane = lane_of(queue, kind, rank)
     if _is_bare(job):
         return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS)
     run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
@@ -174,7 +168,7 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
         )
     group_limit = None
     if job.group is not None:
-        _key(job.group, "group")
+        _key(job.group, "group", MAX_GROUP)
         group_limit = _whole(job.group_limit, "group_limit", 1, _INT32_MAX)
         if job.order not in ("strict", "start"):
             raise FieldError("order", 'must be "strict" or "start"', job.order)
@@ -199,7 +193,19 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
         tenant=None if job.tenant is None else _key(job.tenant, "tenant", MAX_NAME),
         extra=_extra(job, unique_for),
         request=_request(job.request),
+        named=job.id is not None,
     )
+
+
+def _check_place(queue: object, kind: object, priority: object, max_attempts: object) -> _Place:
+    """Where a job stands in the line; the same few places come again and again, so they are remembered."""
+    q, k = check_name(queue, "queue"), check_name(kind, "kind")
+    rank = -_whole(priority, "priority", _INT16.start, _INT16.stop - 1)
+    most = _whole(max_attempts, "max_attempts", 1, _INT32_MAX)
+    if len(_places) >= _REMEMBERED:
+        _places.clear()
+    place = _places[q, k, -rank, most] = (lane_of(q, k, rank), q, k, rank, most)
+    return place
 
 
 _NO_OPTIONS = (None,) * 13
@@ -277,8 +283,8 @@ def _extra(job: NewJob, unique_for: int | None) -> str | None:
 
 
 def _tags(tags: Sequence[str]) -> list[str]:
-    if isinstance(tags, str):
-        raise FieldTypeError("tags", "must be a list of text", tags, f"write [{tags!r}]")
+    if isinstance(tags, str) or not isinstance(tags, Collection):
+        raise FieldTypeError("tags", "must be a list of text", tags, 'write ["one", "two"]')
     if len(tags) > MAX_TAGS:
         raise FieldError("tags", f"must be at most {MAX_TAGS}", len(tags))
     return [_key(tag, "tags", MAX_NAME) for tag in tags]
@@ -297,6 +303,8 @@ def _text(value: object, name: str) -> str:
 def _request(request: Request | None) -> Request | None:
     if request is None:
         return None
+    if not isinstance(request, Request):
+        raise FieldTypeError("request", "must be a Request", request, "tenure.Request(body, headers)")
     if not isinstance(request.body, (bytes, bytearray, memoryview)):
         raise FieldTypeError("request.body", "must be bytes", request.body)
     return Request(bytes(request.body), _texts(request.headers, "request.headers"))

@@ -38,8 +38,22 @@ class Fail:
     @classmethod
     def of(cls, error: BaseException, retry_in: Duration | None = None) -> Fail:
         """The failure that an exception tells of, with its traceback."""
-        story = "".join(tb.format_exception(error))
-        return cls(str(error) or repr(error), retry_in, kind=type(error).__qualname__, traceback=story)
+        return cls(_told(error), retry_in, kind=type(error).__qualname__, traceback=_story(error))
+
+
+def _told(error: BaseException) -> str:
+    """The error's own words; an error whose words cannot be read is told by its name."""
+    try:
+        return str(error) or repr(error)
+    except Exception:
+        return f"<{type(error).__qualname__} whose text could not be read>"
+
+
+def _story(error: BaseException) -> str | None:
+    try:
+        return "".join(tb.format_exception(error))
+    except Exception:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

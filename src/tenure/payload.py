@@ -57,16 +57,15 @@ def _encode_simple(value: Any) -> str | None:
 
 def _is_simple(value: Any, depth: int) -> bool:
     kind = type(value)
+    if kind in (dict, list) and depth >= MAX_DEPTH:
+        return False
     if kind is dict:
         for key, inner in value.items():
             if type(key) is not str or (type(inner) not in _SAFE and not _is_simple(inner, depth + 1)):
                 return False
-        return depth <= MAX_DEPTH
+        return True
     if kind is list:
-        for inner in value:
-            if type(inner) not in _SAFE and not _is_simple(inner, depth + 1):
-                return False
-        return depth <= MAX_DEPTH
+        return all(type(inner) in _SAFE or _is_simple(inner, depth + 1) for inner in value)
     return kind in _SAFE or (kind is float and isfinite(value))
 
 
@@ -90,7 +89,7 @@ _encode = json.JSONEncoder(
 
 
 def _find_fault(value: Any, field: str, path: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
+    if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, (dict, list, tuple)) and not value):
         raise PayloadError(field, path, f"must be nested at most {MAX_DEPTH} deep", "…", "flatten it")
     if isinstance(value, float) and not isfinite(value):
         raise PayloadError(field, path, "must be a finite number", value, "use None or text")
@@ -111,11 +110,14 @@ def _find_fault(value: Any, field: str, path: str, depth: int) -> None:
 
 
 _SECRETS = (
-    (re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}"), "[bot token]"),
+    (re.compile(r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}"), "[bot token]"),
     (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(@)"), r"\1***\2"),
     (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?:(bearer|basic|token)\s+)?[^\s'\",]+"), r"\1\2 ***"),
     (re.compile(r"(?i)\b(password|passwd|pwd|secret|api[_-]?key|access[_-]?token)(['\"]?\s*[:=]\s*)['\"]?[^\s'\",&]+"), r"\1\2***"),
 )  # fmt: skip
+
+
+_LAST_WORD = re.compile(r"\S{1,300}\Z")
 
 
 def mask(text: str) -> str:
@@ -131,6 +133,9 @@ def clean_error(text: object, limit: int = MAX_ERROR) -> str:
         body = text if isinstance(text, str) else str(text)
     except Exception:
         body = f"<{type(text).__name__} whose text could not be read>"
-    body = body[: limit * 4].replace("\x00", "\ufffd")
+    if len(body) > limit * 4:
+        # What the cut may have halved is dropped whole: half a secret would not be known as one.
+        body = _LAST_WORD.sub("", body[: limit * 4])
+    body = body.replace("\x00", "\ufffd")
     body = mask(body.encode("utf-8", "replace").decode("utf-8"))
     return body if len(body) <= limit else body[: limit - 1] + "…"

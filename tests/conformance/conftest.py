@@ -41,7 +41,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, loo
 
 
 @pytest.fixture(params=[w for w in WAYS if w[0] != "sqlite"], ids=lambda p: f"{p[0]}-{p[1]}")
-def own_place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, loop: Loop) -> Iterator[Place]:
+def own_place(
+    request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, loop: Loop
+) -> Iterator[Place]:
     """A fresh store in which callers can have transactions of their own (a file Tenure owns refuses them: see test_using)."""
     made = _place(*request.param, tmp_path, postgres_url, loop)
     yield made

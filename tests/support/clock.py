@@ -25,4 +25,6 @@ class MovedClock:
 
     def at(self, offset: Duration) -> datetime:
         """The moment `offset` from now."""
-        return self.now + (offset if isinstance(offset, timedelta) else parse(offset, "offset", negative=True))
+        return self.now + (
+            offset if isinstance(offset, timedelta) else parse(offset, "offset", negative=True)
+        )

@@ -150,11 +150,17 @@ class Place:
             yield from self._async_transaction(cast("Any", queue))
 
     def _placed(self, text: str) -> str:
-        return text.replace("tenure.", self.prefix) if self.store == "postgres" else text.replace("tenure.", "tenure_")
+        return (
+            text.replace("tenure.", self.prefix)
+            if self.store == "postgres"
+            else text.replace("tenure.", "tenure_")
+        )
 
     def _sync_transaction(self, queue: tenure.Queue) -> Iterator[Tx]:
         connection: Any = (
-            psycopg.connect(self.postgres_url) if self.store == "postgres" else sqlite3.connect(str(self.path), timeout=10)
+            psycopg.connect(self.postgres_url)
+            if self.store == "postgres"
+            else sqlite3.connect(str(self.path), timeout=10)
         )
 
         def execute(text: str) -> list[Any]:

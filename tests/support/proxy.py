@@ -27,6 +27,24 @@ class Cut:
     what: Literal["request", "reply"]
     then: Callable[[], Any] | None = None
     happened: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    """What `then` raised, if it did."""
+
+
+@dataclass
+class _Wire:
+    """One connection: what the client has said since the server's last answer, and which cut is under way."""
+
+    client: socket.socket
+    server: socket.socket
+    said: bytes = b""
+    cut: Cut | None = None
+
+    def close(self) -> None:
+        for end in (self.client, self.server):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
 class Proxy:
@@ -36,7 +54,7 @@ class Proxy:
         self._target = urlsplit(url)
         self._cuts: list[Cut] = []
         self._lock = threading.Lock()
-        self._sockets: list[socket.socket] = []
+        self._wires: list[_Wire] = []
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._start(self._accept)
@@ -64,9 +82,9 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
-            sockets = list(self._sockets)
-        for each in sockets:
-            _cut(each)
+            wires = list(self._wires)
+        for wire in wires:
+            wire.close()
         for thread in self._threads:
             thread.join(10)
 
@@ -95,42 +113,39 @@ class Proxy:
                 server = socket.create_connection((self._target.hostname, self._target.port or 5432))
             except OSError:
                 return
+            wire = _Wire(client, server)
             with self._lock:
-                self._sockets += [client, server]
-            losing: list[Cut] = []
-            self._start(self._requests, client, server, losing)
-            self._start(self._replies, client, server, losing)
+                self._wires.append(wire)
+            self._start(self._requests, wire)
+            self._start(self._replies, wire)
 
-    def _requests(self, client: socket.socket, server: socket.socket, losing: list[Cut]) -> None:
-        said = b""
+    def _requests(self, wire: _Wire) -> None:
         with contextlib.suppress(OSError):
-            while data := client.recv(_LONGEST):
-                said = (said + data)[-_LONGEST:]
-                cut = self._due(said)
-                if cut is not None:
-                    said = b""
-                    if cut.what == "request":
-                        cut.happened.set()
-                        break
-                    losing.append(cut)
-                server.sendall(data)
-        if not losing:
-            _cut(client, server)
+            while data := wire.client.recv(_LONGEST):
+                wire.said = (wire.said + data)[-_LONGEST:]
+                cut = self._due(wire.said)
+                if cut is not None and cut.what == "request":
+                    cut.happened.set()
+                    break
+                wire.cut = wire.cut or cut
+                wire.server.sendall(data)
+        if wire.cut is None:
+            wire.close()
 
-    def _replies(self, client: socket.socket, server: socket.socket, losing: list[Cut]) -> None:
+    def _replies(self, wire: _Wire) -> None:
         lost = b""
         with contextlib.suppress(OSError):
-            while data := server.recv(_LONGEST):
-                if not losing:
-                    client.sendall(data)
-                    continue
-                lost += data
-                if _READY.search(lost):
-                    if losing[0].then is not None:
-                        losing[0].then()
-                    losing[0].happened.set()
-                    break
-        _cut(client, server)
+            while data := wire.server.recv(_LONGEST):
+                if wire.cut is not None:
+                    lost += data
+                    if _READY.search(lost):
+                        _finish(wire.cut)
+                        break
+                else:
+                    if _READY.search(data):
+                        wire.said = b""
+                    wire.client.sendall(data)
+        wire.close()
 
     def _due(self, said: bytes) -> Cut | None:
         with self._lock:
@@ -141,8 +156,10 @@ class Proxy:
         return None
 
 
-def _cut(*ends: socket.socket) -> None:
-    for end in ends:
-        with contextlib.suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-        end.close()
+def _finish(cut: Cut) -> None:
+    try:
+        if cut.then is not None:
+            cut.then()
+    except BaseException as error:
+        cut.error = error
+    cut.happened.set()

@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from tenure.clock import to_micros
@@ -217,7 +216,7 @@ class Verbs:
     def settle_many(self, settles: Iterable[tuple[Claim, Outcome]]) -> Call[Truths]:
         """End many claims at once; for each, whether its outcome stands."""
         pairs: Pairs = []
-        given: object = None
+        given: object = self
         for claim, outcome in settles:
             if outcome is not given:
                 given, checked = outcome, _outcome(outcome)
@@ -370,12 +369,7 @@ def _whole(value: object, name: str, low: int, high: int) -> int:
 
 
 def _is_share(value: object) -> bool:
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and isfinite(value)
-        and 0 <= value <= 1
-    )
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _limit(value: object) -> int:
@@ -392,8 +386,8 @@ def _positive(value: Duration, name: str) -> int:
 def _names(values: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     if values is None:
         return None
-    if isinstance(values, str):
-        raise FieldTypeError(name, "must be a list of names", values, f"write [{values!r}]")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise FieldTypeError(name, "must be a list of names", values, 'write ["one", "two"]')
     return tuple(check_name(v, name) for v in values)
 
 

@@ -36,11 +36,12 @@ def enqueue(
             return [Enqueued(rows[0].id, inserted=True)]
         again = True
     found: dict[str, JobId] = {}
-    if again:
+    if again or any(r.named and r.request is not None for r in rows):
         found = yield from _resolve(rows)
     found |= yield from _take_periods(
         [r for r in rows if r.unique_for is not None and r.id not in found], now
     )
+    stored_before = set(found)
     missing = [r for r in rows if r.id not in found]
     for _ in range(_TRIES):
         if not missing:
@@ -58,7 +59,7 @@ def enqueue(
         )
     inserted = [r for r in rows if found[r.id] == r.id]
     for row in inserted:
-        if row.request is not None:
+        if row.request is not None and row.id not in stored_before:
             headers = pack_headers(row.request.headers)
             yield Statement("request_add", {"id": row.id, "body": row.request.body, "headers": headers})
     yield from admit([r.group_key for r in inserted if r.group_key is not None], can)

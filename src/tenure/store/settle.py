@@ -140,7 +140,7 @@ def settle(
     if others:
         settled &= yield from _decide(others, can, now)
     if done:
-        answer = yield Statement("settle_done", {"claims": pack(done), "now": now}, alone=not inside)
+        answer = yield Statement("settle_done", {"now": now}, rows=done, alone=not inside)
         settled &= answer.changed == len(done)
     if settled:
         return [True] * len(settles)

@@ -9,6 +9,7 @@ TABLE tenure.attempts
     worker text
     started_at bigint
     finished_at bigint NOT NULL
+    outcome text
     error_kind text NOT NULL
     message text NOT NULL
     traceback text
@@ -32,7 +33,7 @@ TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     max_attempts integer NOT NULL
     crashes integer NOT NULL
     group_limit integer
-    progress real
+    progress double precision
     state text COLLATE "C" NOT NULL
     queue text COLLATE "C" NOT NULL
     kind text COLLATE "C" NOT NULL
@@ -70,7 +71,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     max_attempts integer NOT NULL
     crashes integer NOT NULL DEFAULT 0
     group_limit integer
-    progress real
+    progress double precision
     held boolean
     state text COLLATE "C" NOT NULL
     queue text COLLATE "C" NOT NULL

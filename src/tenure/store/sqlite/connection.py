@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import apsw
@@ -175,9 +175,16 @@ def execute_on(link: Link, sql: Sql, statement: Statement) -> Result:
     if statement.name == "copy":
         return Result([], link.many(sql.text, statement.rows or ()))
     if statement.rows is not None:
-        return Result([], link.many(sql.text, [{**params, **row} for row in statement.rows]))
+        return Result([], link.many(sql.text, _bound(statement.rows, params)))
     rows = link.query(sql.text, params)
     return Result(rows, link.changes())
+
+
+def _bound(rows: Sequence[dict[str, Any]], params: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    """Rows with what they share; each was made for this statement alone."""
+    for row in rows:
+        row.update(params)
+    return rows
 
 
 class SqliteStore:

@@ -7,6 +7,7 @@ CREATE TABLE tenure_attempts (
     worker      TEXT,
     started_at  INTEGER,
     finished_at INTEGER NOT NULL,
+    outcome     TEXT,
     error_kind  TEXT NOT NULL,
     message     TEXT NOT NULL,
     traceback   TEXT,

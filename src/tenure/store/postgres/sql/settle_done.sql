@@ -2,7 +2,7 @@
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 gone AS (
     DELETE FROM tenure.jobs j
-    USING json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint, result text)
+    USING json_to_recordset(:rows::text::json) AS c(id uuid, epoch bigint, result text)
     WHERE j.id = c.id AND j.epoch = c.epoch AND j.state = 'running'
     RETURNING j.*, c.result
 )
