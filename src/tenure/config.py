@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tenure.errors import FieldError, StoreURLError, UsageError
 
@@ -99,12 +99,12 @@ def identifier(value: str, name: str) -> str:
 
 def without_password(url: str) -> str:
     """The URL as it may be logged."""
-    return re.sub(r"(://[^/@:]*:)[^@]*@", r"\1***@", re.sub(r"(?i)(password=)[^&\s]*", r"\1***", url))
+    return re.sub(r"(://[^/@:]*:)\S*@", r"\1***@", re.sub(r"(?i)(password=)[^&\s]*", r"\1***", url))
 
 
 def _sqlite(url: str) -> SqlitePlace:
-    parts = urlsplit(url)
-    path = unquote(parts.path)[1:] if not parts.netloc else ""
+    place, _, query = url.removeprefix("sqlite:///").partition("?")
+    path = unquote(place) if url.startswith("sqlite:///") else ""
     if not path:
         raise StoreURLError(
             f"store URL: {url!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
@@ -113,7 +113,7 @@ def _sqlite(url: str) -> SqlitePlace:
         raise StoreURLError(
             "store URL: a queue in memory would lose its jobs; name a file, for example in a tmp folder"
         )
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options = dict(parse_qsl(query, keep_blank_values=True))
     shared = _flag(options.pop("shared", "false"), "shared")
     prefix = identifier(options.pop("prefix", "tenure_"), "prefix")
     durability = options.pop("durability", "full")
@@ -128,10 +128,10 @@ def _sqlite(url: str) -> SqlitePlace:
 
 def _postgres(url: str) -> PostgresPlace:
     parts = urlsplit(url)
-    options = parse_qsl(parts.query, keep_blank_values=True)
-    ours = {k: v for k, v in options if k in ("schema", "pgbouncer")}
-    rest = urlencode([(k, v) for k, v in options if k not in ours])
-    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, rest, ""))
+    options = [part for part in parts.query.split("&") if part]
+    ours = dict(parse_qsl("&".join(part for part in options if part.partition("=")[0] in _OURS)))
+    rest = "&".join(part for part in options if part.partition("=")[0] not in _OURS)
+    conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     schema = identifier(ours.get("schema", "tenure"), "schema")
     return PostgresPlace(conninfo, schema, _flag(ours.get("pgbouncer", "false"), "pgbouncer"))
 

@@ -111,9 +111,9 @@ def _find_fault(value: Any, field: str, path: str, depth: int) -> None:
 
 _SECRETS = (
     (re.compile(r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}"), "[bot token]"),
-    (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(@)"), r"\1***\2"),
-    (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?:(bearer|basic|token)\s+)?[^\s'\",]+"), r"\1\2 ***"),
-    (re.compile(r"(?i)\b(password|passwd|pwd|secret|api[_-]?key|access[_-]?token)(['\"]?\s*[:=]\s*)['\"]?[^\s'\",&]+"), r"\1\2***"),
+    (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]{0,200}:)[^\s@/]+(@)"), r"\1***\2"),
+    (re.compile(r"(?i)(\bauthorization['\"]?\s{0,9}[:=]\s{0,9}['\"]?)[^\r\n'\",]+"), r"\1***"),
+    (re.compile(r"(?i)((?:password|passwd|pwd|secret|api[_-]?key|access[_-]?token)['\"]?\s{0,9}[:=]\s{0,9})['\"]?[^\s'\",&]+"), r"\1***"),
 )  # fmt: skip
 
 

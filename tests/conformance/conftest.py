@@ -35,7 +35,8 @@ def _place(store: str, way: str, tmp_path: Path, postgres_url: str, loop: Loop) 
 @pytest.fixture(params=WAYS, ids=lambda p: f"{p[0]}-{p[1]}")
 def place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, loop: Loop) -> Iterator[Place]:
     """A fresh store, one for each store and way of calling."""
-    made = _place(*request.param, tmp_path, postgres_url, loop)
+    store, way = request.param
+    made = _place(store, way, tmp_path, postgres_url, loop)
     yield made
     made.close()
 
@@ -45,7 +46,8 @@ def own_place(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, loop: Loop
 ) -> Iterator[Place]:
     """A fresh store in which callers can have transactions of their own (a file Tenure owns refuses them: see test_using)."""
-    made = _place(*request.param, tmp_path, postgres_url, loop)
+    store, way = request.param
+    made = _place(store, way, tmp_path, postgres_url, loop)
     yield made
     made.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -282,11 +283,12 @@ def test_the_callers_row_factory_disturbs_nothing_and_is_left_alone(
     assert q.get(first.id).state == "scheduled"  # type: ignore[union-attr]
 
 
-NO_TRANSACTION = [
+NO_TRANSACTION: list[tuple[str, dict[str, Any]]] = [
     ("psycopg", {"autocommit": True}),
     ("psycopg-async", {"autocommit": True}),
     ("sqlite3", {"isolation_level": None}),
     ("aiosqlite", {"isolation_level": None}),
+    *((name, {"autocommit": True}) for name in ("sqlite3", "aiosqlite") if sys.version_info >= (3, 12)),
     *(
         (name, {"isolation_level": "AUTOCOMMIT"})
         for name in KINDS
@@ -297,7 +299,10 @@ NO_TRANSACTION = [
 
 @pytest.mark.parametrize(
     ("own_place", "kind", "options"),
-    [pytest.param((KINDS[n].store, KINDS[n].way), KINDS[n], options, id=n) for n, options in NO_TRANSACTION],
+    [
+        pytest.param((KINDS[n].store, KINDS[n].way), KINDS[n], options, id=f"{n}-{next(iter(options))}")
+        for n, options in NO_TRANSACTION
+    ],
     indirect=["own_place"],
 )
 def test_a_connection_that_would_commit_each_statement_by_itself_is_refused(
@@ -324,7 +329,7 @@ def test_an_asyncpg_connection_outside_a_transaction_is_refused(own_place: Place
 @pytest.mark.parametrize(
     ("own_place", "kind", "options"),
     [
-        pytest.param((KINDS[n].store, KINDS[n].way), KINDS[n], options, id=n)
+        pytest.param((KINDS[n].store, KINDS[n].way), KINDS[n], options, id=f"{n}-{next(iter(options))}")
         for n, options in NO_TRANSACTION
         if n in ("psycopg", "psycopg-async", "sqlite3", "aiosqlite")
     ],

@@ -21,7 +21,7 @@ import psycopg
 
 import tenure
 
-__all__ = ["Caller", "Place", "Tx", "WAYS"]
+__all__ = ["WAYS", "Caller", "Place", "Tx"]
 
 T = TypeVar("T")
 Store = Literal["sqlite", "shared", "postgres"]

@@ -87,7 +87,14 @@ class Verbs:
     ) -> None:
         self._can, self._memory, self._clock = can, memory, clock
         self._owner, self._inside, self._max_payload = owner, inside, max_payload
-        self.worker = f"{socket.gethostname()}:{os.getpid()}:{new_id()}"
+        self._worker = (os.getpid(), _fresh_worker())
+
+    @property
+    def worker(self) -> str:
+        """The name of this queue as a worker; a forked child is another."""
+        if self._worker[0] != os.getpid():
+            self._worker = (os.getpid(), _fresh_worker())
+        return self._worker[1]
 
     def _now(self) -> int | None:
         return None if self._clock is None else to_micros(self._clock(), "clock")
@@ -354,6 +361,10 @@ class Verbs:
         """Workers that have been seen lately."""
         now = self._now()
         return Call(lambda _: views.workers(now=now), reads=True)
+
+
+def _fresh_worker() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{new_id()}"
 
 
 def _plain(job: NewJob) -> bool:

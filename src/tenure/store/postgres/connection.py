@@ -30,6 +30,9 @@ Link = psycopg.Connection[tuple[Any, ...]]
 POOL: Final = 8
 PREPARE_AFTER: Final = 3
 _CHUNK: Final = 500
+_BEGIN_READING: Final = "BEGIN; SET LOCAL enable_seqscan = on"
+_NO_SEQSCAN: Final = "-c enable_seqscan=off"
+"""Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that."""
 _BEGIN_IMPATIENT: Final = "BEGIN; SET LOCAL lock_timeout = '50ms'"
 _AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -48,8 +51,10 @@ class PostgresRunner:
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
-        if not self._open and not (statement.alone and self._patient):
-            self._cursor.execute("BEGIN" if self._patient else _BEGIN_IMPATIENT, prepare=False)
+        anew = statement.name in NEVER_PREPARED
+        if not self._open and not (statement.alone and self._patient and not anew):
+            begin = _BEGIN_READING if anew else "BEGIN" if self._patient else _BEGIN_IMPATIENT
+            self._cursor.execute(begin, prepare=False)
             self._open = True
         self.asked = self.asked or (statement.alone and not statement.reads)
         if statement.name == "copy":
@@ -60,7 +65,7 @@ class PostgresRunner:
             if statement.rows is None
             else {**statement.params, "rows": pack(list(statement.rows))}
         )
-        prepare = None if self._prepare and statement.name not in NEVER_PREPARED else False
+        prepare = None if self._prepare and not anew else False
         cursor = self._cursor
         cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
         rows = cursor.fetchall() if cursor.description is not None else []
@@ -125,7 +130,11 @@ class PostgresStore:
         self._closed = False
         self._idle: list[Link] = []
         self._room = threading.BoundedSemaphore(POOL)
-        with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
+        try:
+            with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
@@ -204,6 +213,8 @@ class PostgresStore:
             "prepare_threshold": None if self.place.pgbouncer else PREPARE_AFTER,
             "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
         }  # fmt: skip
+        if not self.place.pgbouncer and "options=" not in self.place.conninfo:
+            options["options"] = _NO_SEQSCAN
         if "connect_timeout" not in self.place.conninfo:
             options["connect_timeout"] = 10
         if "application_name" not in self.place.conninfo:

@@ -23,7 +23,7 @@ from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
 from tenure.store.sqlite.dialect import sqlite_dialect
-from tenure.store.sqlite.file import claim_library, prepare_file, same_file
+from tenure.store.sqlite.file import claim_library, prepare_file, release_library, same_file
 
 __all__ = ["SqliteStore"]
 
@@ -197,8 +197,13 @@ class SqliteStore:
         self._pid = Pid()
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
+        self._held: list[tuple[int, int]] = []
         self._closed = False
-        with_patience(lambda _: self._guard(self._prepare), patience=patience, repeatable=True)
+        try:
+            with_patience(lambda _: self._guard(self._prepare), patience=patience, repeatable=True)
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:  # noqa: ARG002
         """Run a plan to its end, in a transaction of its own; there are no row locks to be impatient about."""
@@ -235,6 +240,8 @@ class SqliteStore:
                     link, self._links[which] = self._links[which], None
                     if link is not None:
                         link.close()
+            while self._held:
+                release_library(self._held.pop())
 
     def _link(self, which: int) -> Link:
         if self._closed:
@@ -249,7 +256,7 @@ class SqliteStore:
         _abandoned.append(self._links)
         self._pid = Pid()
         self._locks = (threading.RLock(), threading.RLock())
-        self._links = [None, None]
+        self._links, self._held = [None, None], []
         self.memory = LaneMemory()
 
     def _connect(self) -> Link:
@@ -258,11 +265,19 @@ class SqliteStore:
         prepare_file(place.path, "sqlite3" if place.shared else "apsw", create_private=not place.shared)
         link = StdlibLink(place.path) if place.shared else ApswLink(place.path)
         try:
-            claim_library(place.path, link.library)
-            self._settle_in(link)
+            key = claim_library(place.path, link.library)
         except BaseException:
             link.close()
             raise
+        try:
+            if not place.shared:
+                self._refuse_foreign(link)
+            self._settle_in(link)
+        except BaseException:
+            link.close()
+            release_library(key)
+            raise
+        self._held.append(key)
         return link
 
     def _settle_in(self, link: Link) -> None:
@@ -286,8 +301,6 @@ class SqliteStore:
         with self._locks[0]:
             link = self._link(0)
             prefix = self.place.prefix
-            if not self.place.shared:
-                self._refuse_foreign(link)
             place = self.dialect.place
             if not _table_exists(link, f"{prefix}meta") or _applied(link, prefix)[0] < len(
                 migrations("sqlite")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tenure.errors import StoreRefused, StoreUnavailable
 
-__all__ = ["claim_library", "network_filesystem", "prepare_file", "same_file"]
+__all__ = ["claim_library", "network_filesystem", "prepare_file", "release_library", "same_file"]
 
 NETWORK = frozenset({
     "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afs", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs",
@@ -21,7 +21,7 @@ NETWORK = frozenset({
 MOUNTS = Path("/proc/self/mounts")
 
 _opening = threading.Lock()
-_libraries: dict[tuple[int, int], str] = {}
+_libraries: dict[tuple[int, int], tuple[str, int]] = {}
 
 
 def prepare_file(path: str, library: str, *, create_private: bool) -> None:
@@ -52,11 +52,23 @@ def prepare_file(path: str, library: str, *, create_private: bool) -> None:
             _check_library(path, library)
 
 
-def claim_library(path: str, library: str) -> None:
-    """Remember that this process uses this library on this file."""
+def claim_library(path: str, library: str) -> tuple[int, int]:
+    """Remember that this process uses this library on this file, until it is released."""
     with _opening:
         _check_library(path, library)
-        _libraries[_inode(path)] = library
+        key = _inode(path)
+        _libraries[key] = (library, _libraries.get(key, ("", 0))[1] + 1)
+        return key
+
+
+def release_library(key: tuple[int, int]) -> None:
+    """One connection to the file is closed; after the last, any library may open it."""
+    with _opening:
+        library, count = _libraries[key]
+        if count > 1:
+            _libraries[key] = (library, count - 1)
+        else:
+            del _libraries[key]
 
 
 def same_file(one: str, other: str) -> bool:
@@ -95,7 +107,7 @@ def _inode(path: str) -> tuple[int, int]:
 
 
 def _check_library(path: str, library: str) -> None:
-    other = _libraries.get(_inode(path), library)
+    other, _ = _libraries.get(_inode(path), (library, 0))
     if other != library:
         raise StoreRefused(
             f"{path} is already open in this process through {other}; opening it through {library} as well would make "

@@ -1,9 +1,9 @@
 -- renew: pushes the leases of held claims forward; rows somebody has locked are passed over.
-WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now)
+WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
+c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint))
 UPDATE tenure.jobs j SET lease_until = n.now + :lease::bigint
 FROM n
 WHERE j.id = ANY (ARRAY(
-    SELECT k.id FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint)
-    JOIN tenure.jobs k ON k.id = c.id AND k.epoch = c.epoch
+    SELECT k.id FROM c JOIN tenure.jobs k ON k.id = ANY (ARRAY(SELECT id FROM c)) AND k.id = c.id AND k.epoch = c.epoch
     WHERE k.state = 'running' ORDER BY k.id FOR UPDATE OF k SKIP LOCKED))
 RETURNING j.id::text AS id, j.cancel_at IS NOT NULL AS cancelling

@@ -1,9 +1,10 @@
 -- settle_done: moves finished work to the history, fenced by (id, epoch).
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
-gone AS (
-    DELETE FROM tenure.jobs j
-    USING json_to_recordset(:rows::text::json) AS c(id uuid, epoch bigint, result text)
-    WHERE j.id = c.id AND j.epoch = c.epoch AND j.state = 'running'
+c AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(:rows::text::json) AS c(id uuid, epoch bigint, result text)
+), gone AS (
+    DELETE FROM tenure.jobs j USING c
+    WHERE j.id = ANY (ARRAY(SELECT id FROM c)) AND j.id = c.id AND j.epoch = c.epoch AND j.state = 'running'
     RETURNING j.*, c.result
 )
 INSERT INTO tenure.finished (
