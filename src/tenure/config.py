@@ -24,6 +24,7 @@ __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
+_OURS = ("schema", "pgbouncer")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
 _TRUE = {
     "true": True,
