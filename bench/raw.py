@@ -84,9 +84,7 @@ class RawSqlite:
 
     def __init__(self, path: str) -> None:
         self._db = apsw.Connection(path)
-        self._db.execute(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000"
-        )
+        self._db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         self._db.execute("PRAGMA cache_size = -32768")
         self._db.execute(
             "CREATE TABLE raw_jobs (id BLOB PRIMARY KEY, state TEXT NOT NULL DEFAULT 'ready', priority INTEGER NOT NULL"

@@ -130,7 +130,11 @@ def _sqlite(url: str) -> SqlitePlace:
 def _postgres(url: str) -> PostgresPlace:
     parts = urlsplit(url)
     options = [part for part in parts.query.split("&") if part]
-    ours = dict(parse_qsl("&".join(part for part in options if part.partition("=")[0] in _OURS)))
+    ours = dict(
+        parse_qsl(
+            "&".join(part for part in options if part.partition("=")[0] in _OURS), keep_blank_values=True
+        )
+    )
     rest = "&".join(part for part in options if part.partition("=")[0] not in _OURS)
     conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     schema = identifier(ours.get("schema", "tenure"), "schema")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Literal, NewType, Protocol, overload
+from typing import Any, Final, Literal, NamedTuple, NewType, Protocol, overload
 
 from tenure.clock import from_micros
 from tenure.errors import PayloadError, UsageError
@@ -285,8 +285,7 @@ class Claim:
         return f"Claim(id={self.id!r}, epoch={self.epoch}, kind={self.kind!r}, worker={self.worker!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """What enqueue did: `inserted`, or not, and then `id` is the job that was there before."""
 
     id: JobId

@@ -23,7 +23,18 @@ from tenure.errors import FieldError, FieldTypeError
 from tenure.job import JobId, Order, Request
 from tenure.payload import MAX_PAYLOAD, encode
 
-__all__ = ["MAX_NAME", "SEPARATOR", "NewJob", "Row", "check", "check_id", "check_name", "lane_of", "new_id"]
+__all__ = [
+    "MAX_NAME",
+    "SEPARATOR",
+    "NewJob",
+    "Row",
+    "check",
+    "check_id",
+    "check_name",
+    "copied",
+    "lane_of",
+    "new_id",
+]
 
 MAX_NAME = 200
 SEPARATOR = "\x1f"
@@ -96,6 +107,8 @@ class Row:
     tenant: str | None
     extra: str | None
     request: Request | None
+    bare: bool = False
+    """Whether it has no options at all."""
     named: bool = False
     """Whether the caller chose its id, so that it may have been stored before."""
 
@@ -109,6 +122,11 @@ class Row:
             self.id, self.lane, self.queue, self.kind, self.rank, self.payload, self.max_attempts, due, now, expires,
             self.parent, self.flow, self.tenant, self.extra, "scheduled" if due > now else "ready",
         )  # fmt: skip
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether storing it may have to wait for somebody else's transaction."""
+        return self.unique_hash is not None or self.named
 
     @property
     def alone(self) -> bool:
@@ -150,13 +168,11 @@ def check_name(value: object, name: str) -> str:
 
 def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> Row:
     """The job as a row; raises for the first rule it breaks."""
-    place = (job.queue, job.kind, job.priority, job.max_attempts)
-    known = _places.get(place) if type(job.priority) is type(job.max_attempts) is int else None
-    lane, queue, kind, rank, most = known or _check_place(*place)
+    lane, queue, kind, rank, most = _place_of(job)
     text = encode(job.payload, "payload", limit)
     name = given or (new_id() if job.id is None else check_id(job.id))
     if _is_bare(job):
-        return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS)
+        return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS, True)
     run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
     expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
     unique_for = None if job.unique_for is None else micros(parse(job.unique_for, "unique_for"))
@@ -197,6 +213,24 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     )
 
 
+def copied(job: NewJob, given: JobId, limit: int, now: int) -> tuple[object, ...]:
+    """The job as a bulk copy takes it; what most jobs are takes a short way."""
+    if not _is_bare(job):
+        return check(job, limit, given).copied(now)
+    lane, queue, kind, rank, most = _place_of(job)
+    text = encode(job.payload, "payload", limit)
+    return (given, lane, queue, kind, rank, text, most, now, now, None, None, None, None, None, "ready")
+
+
+def _place_of(job: NewJob) -> _Place:
+    queue, kind, priority, most = job.queue, job.kind, job.priority, job.max_attempts
+    if type(queue) is type(kind) is str and type(priority) is type(most) is int:
+        known = _places.get((queue, kind, priority, most))
+        if known is not None:
+            return known
+    return _check_place(queue, kind, priority, most)
+
+
 def _check_place(queue: object, kind: object, priority: object, max_attempts: object) -> _Place:
     """Where a job stands in the line; the same few places come again and again, so they are remembered."""
     q, k = check_name(queue, "queue"), check_name(kind, "kind")
@@ -216,7 +250,7 @@ def _is_bare(job: NewJob) -> bool:
     return (
         job.run_at is None and job.delay is None and job.unique is None and job.unique_for is None and job.group is None
         and job.expires_at is None and job.expires_in is None and job.timeout is None and not job.tags and not job.meta
-        and job.parent is None and job.flow is None and job.tenant is None and job.request is None
+        and job.parent is None and job.flow is None and job.tenant is None and job.request is None and job.id is None
     )  # fmt: skip
 
 

@@ -421,7 +421,9 @@ def test_a_connection_of_another_database_is_refused(own_place: Place, kind: Kin
         other.close()
 
 
-@pytest.mark.parametrize("thing", [None, "postgresql://localhost/db", object(), 7], ids=repr)
+@pytest.mark.parametrize(
+    "thing", [None, "postgresql://localhost/db", object(), 7], ids=["None", "text", "object", "number"]
+)
 def test_what_is_no_connection_is_refused(own_place: Place, thing: Any) -> None:
     q = own_place.open()
     with pytest.raises(tenure.UsageError):

@@ -1,7 +1,7 @@
 """Group commit: concurrent enqueues of one process share commits.
 
 While one commit is on its way, the enqueues that arrive meanwhile gather and go together with the next. A lone call goes
-at once. Each is answered only after its commit. Jobs with a unique key may have to wait for somebody else's transaction;
+at once. Each is answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's transaction;
 they travel apart from the others, and one that waits is taken out of its batch, so it holds up nobody.
 """
 
@@ -32,13 +32,19 @@ class GroupCommit:
 
     async def enqueue(self, row: Row) -> Enqueued:
         """Store one row, with whoever else is here."""
-        keyed = int(row.unique_hash is not None)
+        keyed = int(row.may_wait)
         answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
         self._lines[keyed].append((row, answer))
         if not self._busy[keyed]:
             self._busy[keyed] = True
             self._spawn(self._flush(keyed))
         return await answer
+
+    async def finish(self) -> None:
+        """Wait until what was asked for has been answered."""
+        loop = asyncio.get_running_loop()
+        while mine := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(mine)
 
     async def _flush(self, keyed: int) -> None:
         line = self._lines[keyed]

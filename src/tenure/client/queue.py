@@ -68,7 +68,7 @@ class _Owner:
 
     def settle_in(self, claim: Claim, connection: Any, outcome: Outcome) -> Coroutine[Any, Any, None] | None:
         """Settle inside the caller's transaction, or raise ClaimLost so that it rolls back."""
-        call = self.verbs().settle(claim, outcome)
+        call = self.verbs().settle_in(claim, outcome)
         if is_async(connection):
             return self._settle_later(claim, connection, call)
         if not run(call.make(False), runner(connection, self._store)):
@@ -215,7 +215,7 @@ class AsyncQueue:
 
     async def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
         now = self._verbs._now()  # noqa: SLF001 - one client, two modules
-        patient = rows[0].unique_hash is None
+        patient = not rows[0].may_wait
 
         def work() -> Sequence[Enqueued]:
             return self._store.run(
@@ -247,10 +247,12 @@ class AsyncQueue:
 
     async def close(self) -> None:
         """Let go of the database, once what is on its way has ended."""
+        for commits in list(self._commits.values()):
+            await commits.finish()
+        self._closed = True
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     def _close(self) -> None:
-        self._closed = True
         self._threads.shutdown(wait=True)
         self._store.close()
 

@@ -220,6 +220,17 @@ class Verbs:
 
         return Call(make)
 
+    def settle_in(self, claim: Claim, outcome: Outcome) -> Call[bool]:
+        """End a claim here and now, in the caller's transaction: one that was settled before is lost."""
+        pairs = [(_claim(claim), _outcome(outcome))]
+        now = self._now()
+
+        def make(_: bool) -> Plan[bool]:
+            [stands] = yield from settle(pairs, self._can, now=now, inside=True, fresh=True)
+            return stands
+
+        return Call(make)
+
     def settle_many(self, settles: Iterable[tuple[Claim, Outcome]]) -> Call[Truths]:
         """End many claims at once; for each, whether its outcome stands."""
         pairs: Pairs = []
@@ -227,7 +238,9 @@ class Verbs:
         for claim, outcome in settles:
             if outcome is not given:
                 given, checked = outcome, _outcome(outcome)
-            pairs.append((_claim(claim), checked))
+            if type(claim) is not Claim:
+                _claim(claim)
+            pairs.append((claim, checked))
         now = self._now()
         return Call(lambda _: settle(pairs, self._can, now=now, inside=self._inside))
 

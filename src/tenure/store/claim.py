@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from tenure.job import Claim, ClaimOwner, JobId, Renewed
@@ -21,6 +22,7 @@ from tenure.store.upkeep import expire, promote, reclaim
 __all__ = ["claim", "progress", "renew"]
 
 _CHORE = 500
+_BY_RANK_THEN_TIME = itemgetter(5, 10, 1)
 _LOOKS = 24
 _TRIES = 3
 _SLACK = 5_000_000
@@ -44,7 +46,7 @@ def claim(
     scope = memory.scope(queues, kinds)
     taken: list[tuple[Any, ...]] = []
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
-    if can.marks and now is None and scope.fresh:
+    if now is None and scope.fresh:
         taken = yield from _take(scope, can, limit, terms)
     if len(taken) < limit:
         yield from _tend(memory, can, now)
@@ -54,7 +56,7 @@ def claim(
             taken += more
             if not more or len(taken) >= limit or can.takes:
                 break
-    taken.sort(key=lambda r: (r[5], r[10], r[1]))
+    taken.sort(key=_BY_RANK_THEN_TIME)
     return [Claim(row, worker, owner) for row in taken]
 
 
@@ -86,6 +88,7 @@ def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
         answer = yield Statement("gaps", {"gaps": scope.gaps}, alone=True, reads=True)
         if not answer.rows:
             break
+        answer = yield Statement("lanes", {"gaps": scope.gaps}, alone=True, reads=True)
         scope.add(lane for (lane,) in answer.rows)
     mine = scope.mine
     if len(mine) < 2:

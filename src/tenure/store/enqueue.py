@@ -10,7 +10,7 @@ from typing import Any
 
 from tenure.errors import StoreError
 from tenure.job import Enqueued, JobId
-from tenure.newjob import NewJob, Row, check
+from tenure.newjob import NewJob, Row, copied
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
@@ -31,16 +31,15 @@ def enqueue(
 ) -> Plan[list[Enqueued]]:
     """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
     if len(rows) == 1 and rows[0].alone and not again and not inside:
-        answer = yield Statement("enqueue", {"now": now}, rows=[_columns(rows[0])], alone=True)
+        answer = yield _one(rows[0], now)
         if answer.changed == 1:
             return [Enqueued(rows[0].id, inserted=True)]
         again = True
     found: dict[str, JobId] = {}
     if again or any(r.named and r.request is not None for r in rows):
         found = yield from _resolve(rows)
-    found |= yield from _take_periods(
-        [r for r in rows if r.unique_for is not None and r.id not in found], now
-    )
+    periods = [r for r in rows if r.unique_for is not None and r.id not in found]
+    found |= yield from _take_periods(periods, now, again=again)
     stored_before = set(found)
     missing = [r for r in rows if r.id not in found]
     for _ in range(_TRIES):
@@ -66,6 +65,16 @@ def enqueue(
     return [Enqueued(found[r.id], inserted=found[r.id] == r.id) for r in rows]
 
 
+def _one(row: Row, now: int | None) -> Statement:
+    if row.bare:
+        params = {
+            "id": row.id, "lane": row.lane, "queue": row.queue, "kind": row.kind, "rank": row.rank,
+            "payload": row.payload, "max_attempts": row.max_attempts, "now": now,
+        }  # fmt: skip
+        return Statement("enqueue_one", params, alone=True)
+    return Statement("enqueue", {"now": now}, rows=[_columns(row)], alone=True)
+
+
 def enqueue_plain(
     jobs: Sequence[NewJob], ids: Sequence[JobId], *, now: int | None, limit: int = MAX_PAYLOAD
 ) -> Plan[list[Enqueued]]:
@@ -85,12 +94,12 @@ class _Copied(Sequence[Any]):
         return len(self._jobs)
 
     def __getitem__(self, at: Any) -> Any:
-        return check(self._jobs[at], self._limit, self._ids[at]).copied(self._now)
+        return copied(self._jobs[at], self._ids[at], self._limit, self._now)
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
         limit, now = self._limit, self._now
         for job, given in zip(self._jobs, self._ids, strict=True):
-            yield check(job, limit, given).copied(now)
+            yield copied(job, given, limit, now)
 
 
 def _columns(row: Row) -> dict[str, Any]:
@@ -127,18 +136,27 @@ def _resolve(rows: Sequence[Row]) -> Plan[dict[str, JobId]]:
     return found
 
 
-def _take_periods(rows: Sequence[Row], now: int | None) -> Plan[dict[str, JobId]]:
-    """Take the ledger's periods; the rows that lost theirs are answered with who holds it."""
+def _take_periods(rows: Sequence[Row], now: int | None, *, again: bool) -> Plan[dict[str, JobId]]:
+    """Take the ledger's periods; the rows that lost theirs are answered with who holds it.
+
+    Asked again, a row that holds its period already was stored by an earlier try, even if its job is gone since.
+    """
     if not rows:
         return {}
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(str(row.unique_hash), row)
     asked = [{"id": r.id, "unique_hash": h, "unique_for": r.unique_for} for h, r in first.items()]
+    before = (yield from _period_holders(asked)) if again else {}
     yield Statement("ledger", {"rows": pack(asked), "now": now})
+    holder = yield from _period_holders(asked)
+    stored: dict[str, JobId] = {r.id: r.id for r in rows if before.get(str(r.unique_hash)) == r.id}
+    return stored | {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+
+
+def _period_holders(asked: Sequence[dict[str, Any]]) -> Plan[dict[str, JobId]]:
     answer = yield Statement("ledger_holders", {"rows": pack(asked)})
-    holder = {h.replace("-", ""): JobId(i) for h, i in answer.rows}
-    return {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+    return {h.replace("-", ""): JobId(i) for h, i in answer.rows}
 
 
 def pack_headers(headers: Any) -> str:

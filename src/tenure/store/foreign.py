@@ -15,8 +15,8 @@ from tenure.clock import machine_micros
 from tenure.errors import UsageError
 from tenure.store.base import Store
 from tenure.store.dialect import Capabilities, Sql
-from tenure.store.pack import pack
 from tenure.store.plan import AsyncRunner, Result, Runner, Statement
+from tenure.store.postgres.bind import bound
 
 __all__ = ["async_runner", "foreign_capabilities", "is_async", "runner"]
 
@@ -48,7 +48,9 @@ def runner(connection: Any, store: Store) -> Runner:
         case "psycopg", "postgres":
             return _Psycopg(raw, store.dialect.statements)
         case "sqlite3", "sqlite":
-            _check_path(raw.execute("PRAGMA database_list").fetchall(), store)
+            cursor = raw.cursor()
+            cursor.row_factory = None
+            _check_path(cursor.execute("PRAGMA database_list").fetchall(), store)
             return _Sqlite(raw, store.dialect.statements)
         case library, database:
             raise _refused(library, database, connection)
@@ -66,7 +68,9 @@ async def async_runner(connection: Any, store: Store) -> AsyncRunner:
                 raise _no_transaction("async with connection.transaction(): …")
             return _Asyncpg(raw, store.dialect.statements)
         case "aiosqlite", "sqlite":
-            async with raw.execute("PRAGMA database_list") as cursor:
+            async with raw.cursor() as cursor:
+                cursor.row_factory = None
+                await cursor.execute("PRAGMA database_list")
                 _check_path(await cursor.fetchall(), store)
             return _Aiosqlite(raw, store.dialect.statements)
         case library, database:
@@ -87,9 +91,7 @@ class _Theirs:
 
     def _bound(self, statement: Statement) -> tuple[str, list[Any]]:
         sql = self._statements[statement.name]
-        params = statement.params
-        if statement.rows is not None:
-            params = {**params, "rows": pack(list(statement.rows))}
+        params = bound(statement)
         return sql.text, [params[p] for p in sql.parameters]
 
 
@@ -155,8 +157,9 @@ class _Sqlite(_Theirs):
         sql, params = self._statements[statement.name], _with_now(statement.params)
         cursor = connection.cursor()
         cursor.row_factory = None
-        if statement.rows is not None:
-            cursor.executemany(sql.text, [{**params, **row} for row in statement.rows])
+        rows_of = _rows_of(statement, params)
+        if rows_of is not None:
+            cursor.executemany(sql.text, rows_of)
             return Result([], max(cursor.rowcount, 0))
         cursor.execute(sql.text, params)
         rows = cursor.fetchall()
@@ -171,14 +174,26 @@ class _Aiosqlite(_TheirsAsync):
             _check_sqlite_mode(connection)
             await connection.execute("BEGIN IMMEDIATE")
         sql, params = self._statements[statement.name], _with_now(statement.params)
-        if statement.rows is not None:
-            async with connection.executemany(
-                sql.text, [{**params, **row} for row in statement.rows]
-            ) as cursor:
+        async with connection.cursor() as cursor:
+            cursor.row_factory = None
+            rows_of = _rows_of(statement, params)
+            if rows_of is not None:
+                await cursor.executemany(sql.text, rows_of)
                 return Result([], max(cursor.rowcount, 0))
-        async with connection.execute(sql.text, params) as cursor:
-            rows = [tuple(r) for r in await cursor.fetchall()]
+            await cursor.execute(sql.text, params)
+            rows = list(await cursor.fetchall())
             return Result(rows, max(cursor.rowcount, 0))
+
+
+def _rows_of(statement: Statement, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The rows a statement is run for, one by one, with what they share."""
+    if statement.columns is not None:
+        names = list(statement.columns)
+        return [
+            {**params, **dict(zip(names, row, strict=True))}
+            for row in zip(*statement.columns.values(), strict=True)
+        ]
+    return None if statement.rows is None else [{**params, **row} for row in statement.rows]
 
 
 def _with_now(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -191,7 +206,7 @@ def _check_psycopg(connection: Any) -> None:
 
 
 def _check_sqlite_mode(connection: Any) -> None:
-    if connection.isolation_level is None:
+    if connection.isolation_level is None or getattr(connection, "autocommit", None) is True:
         raise _no_transaction('connection.execute("BEGIN IMMEDIATE")')
 
 

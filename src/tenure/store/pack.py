@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.job import Claim
 
-__all__ = ["pack", "pack_claims", "pack_groups", "pack_ids"]
+__all__ = ["pack", "pack_array", "pack_claims", "pack_groups", "pack_ids"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,3 +32,16 @@ def pack_groups(groups: Iterable[str]) -> str:
 def pack_ids(ids: Iterable[str]) -> str:
     """Job ids."""
     return _encode([{"id": i} for i in ids]).decode()
+
+
+def pack_array(values: Sequence[Any]) -> str:
+    """Values as the text of a PostgreSQL array; ids and whole numbers need no quotes, other text gets them."""
+    return "{" + ",".join([_element(v) for v in values]) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return str(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

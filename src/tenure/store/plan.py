@@ -19,11 +19,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement by name, with its parameters; `rows` where it stores many rows of the same shape."""
+    """One statement by name, with its parameters.
+
+    `rows` are many rows of the same shape, each a mapping; `columns` are the same by column: the cheap way.
+    """
 
     name: str
     params: Mapping[str, Any]
     rows: Sequence[Any] | None = None
+    columns: Mapping[str, Sequence[Any]] | None = None
     alone: bool = False
     reads: bool = False
 

@@ -67,7 +67,7 @@ class Changes:
             "id": job.id, "seq": job.seq, "epoch": job.epoch, "attempt": job.attempt, "crashes": job.crashes,
             "run_at": run_at, "state": State.SCHEDULED.value if run_at > job.now else State.READY.value,
             "held": True if job.group_key is not None and not steps_aside else None, "started_at": job.started_at,
-            "settled_epoch": None, "outcome": None, "error": None,
+            "settled_epoch": None, "trace": None, "outcome": None, "error": None,
         }  # fmt: skip
         self.requeue.append(row | more)
         if steps_aside and job.group_key is not None:
@@ -121,33 +121,49 @@ def check_outcome(outcome: Outcome) -> Outcome:
 
 
 def settle(
-    settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, *, now: int | None, inside: bool = False
+    settles: Sequence[tuple[Claim, Outcome]],
+    can: Capabilities,
+    *,
+    now: int | None,
+    inside: bool = False,
+    fresh: bool = False,
 ) -> Plan[list[bool]]:
-    """End these claims; for each, whether its outcome stands (False: the claim was lost, and nothing was changed)."""
-    done: list[dict[str, Any]] = []
-    others: list[tuple[Claim, Outcome]] = []
-    seen: set[tuple[str, int]] = set()
-    for claim, outcome in settles:
-        fence = (claim.id, claim.epoch)
-        if fence in seen:
-            continue
-        seen.add(fence)
-        if type(outcome) is Done and claim.group is None:
-            done.append({"id": claim.id, "seq": claim.seq, "epoch": claim.epoch, "result": _result(outcome)})
-        else:
-            others.append((claim, outcome))
-    settled = len(seen) == len(settles)
-    if others:
-        settled &= yield from _decide(others, can, now)
+    """End these claims; for each, whether its outcome stands (False: the claim was lost, and nothing was changed).
+
+    A claim settled before, with the same outcome, stands too; not where `fresh` asks that it ends here and now.
+    """
+    once = settles if len({c.id for c, _ in settles}) == len(settles) else _first_of_each(settles)
+    done = [(c, o) for c, o in once if type(o) is Done and c.group is None]
+    settled = len(once) == len(settles)
+    if len(done) < len(once):
+        settled &= yield from _decide(
+            [(c, o) for c, o in once if type(o) is not Done or c.group is not None], can, now
+        )
     if done:
-        answer = yield Statement("settle_done", {"now": now}, rows=done, alone=not inside)
+        columns: dict[str, list[Any]] = {
+            "id": [c.id for c, _ in done],
+            "seq": [c.seq for c, _ in done],
+            "epoch": [c.epoch for c, _ in done],
+            "result": [None if o.result is None else _result(o) for _, o in done],
+        }
+        answer = yield Statement("settle_done", {"now": now}, columns=columns, alone=not inside)
         settled &= answer.changed == len(done)
     if settled:
         return [True] * len(settles)
+    if fresh:
+        return [False] * len(settles)
     asked = [{"id": c.id, "epoch": c.epoch, "outcome": name_of(o)} for c, o in settles]
     answer = yield Statement("settled", {"claims": pack(asked)}, alone=not inside, reads=True)
     stands = set(answer.rows)
     return [(c.id, c.epoch, name_of(o)) in stands for c, o in settles]
+
+
+def _first_of_each(settles: Sequence[tuple[Claim, Outcome]]) -> list[tuple[Claim, Outcome]]:
+    """What is said of a claim first, where more than one thing is said of it."""
+    first: dict[tuple[str, int], tuple[Claim, Outcome]] = {}
+    for claim, outcome in settles:
+        first.setdefault((claim.id, claim.epoch), (claim, outcome))
+    return list(first.values())
 
 
 def _result(done: Done) -> str | None:
@@ -177,13 +193,20 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
             changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, attempt=_back(job))
         case Snooze(delay=delay):
             later = job.now + micros(parse(delay, "delay"))
-            changes.back(job, run_at=later, attempt=_back(job), settled_epoch=job.epoch, outcome=name)
+            changes.back(
+                job,
+                run_at=later,
+                attempt=_back(job),
+                settled_epoch=job.epoch,
+                outcome=name,
+                trace=f"{job.epoch}:{name},",
+            )
         case Release():
             attempt = _back(job)
             untried = None if attempt == 0 and job.crashes == 0 else job.started_at
             changes.back(
                 job, run_at=job.run_at, attempt=attempt, epoch=job.epoch + 1, settled_epoch=job.epoch, outcome=name,
-                started_at=untried,
+                started_at=untried, trace=f"{job.epoch}:{name},",
             )  # fmt: skip
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)

@@ -18,8 +18,8 @@ from tenure.store.base import Broken, LockBusy, Make, Pid, with_patience
 from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
-from tenure.store.pack import pack
 from tenure.store.plan import Result, Statement, run
+from tenure.store.postgres.bind import bound
 from tenure.store.postgres.dialect import NEVER_PREPARED, postgres_dialect
 
 __all__ = ["PostgresStore"]
@@ -30,8 +30,9 @@ Link = psycopg.Connection[tuple[Any, ...]]
 POOL: Final = 8
 PREPARE_AFTER: Final = 3
 _CHUNK: Final = 500
+_IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 _BEGIN_READING: Final = "BEGIN; SET LOCAL enable_seqscan = on"
-_NO_SEQSCAN: Final = "-c enable_seqscan=off"
+_NO_SEQSCAN: Final = "-c enable_seqscan=off -c jit=off"
 """Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that."""
 _BEGIN_IMPATIENT: Final = "BEGIN; SET LOCAL lock_timeout = '50ms'"
 _AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
@@ -43,11 +44,20 @@ _abandoned: list[object] = []
 class PostgresRunner:
     """Runs a plan's statements on one connection; a transaction is opened by the first that is not alone."""
 
-    def __init__(self, link: Link, dialect: Dialect, *, prepare: bool, patient: bool) -> None:
-        self._link, self._dialect, self._prepare, self._patient = link, dialect, prepare, patient
+    def __init__(self, link: Link, dialect: Dialect, *, prepare: bool) -> None:
+        self.link, self._dialect, self._prepare, self._patient = link, dialect, prepare, True
         self._cursor = psycopg.RawCursor(link)
         self._open = False
         self.asked = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether the connection lives and no transaction is open on it."""
+        return self.link.pgconn.transaction_status == _IDLE
+
+    def begin(self, *, patient: bool) -> None:
+        """A new plan."""
+        self._patient, self._open, self.asked = patient, False, False
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
@@ -60,11 +70,7 @@ class PostgresRunner:
         if statement.name == "copy":
             return self._copy(statement)
         sql = self._dialect.statements[statement.name]
-        params = (
-            statement.params
-            if statement.rows is None
-            else {**statement.params, "rows": pack(list(statement.rows))}
-        )
+        params = bound(statement)
         prepare = None if self._prepare and not anew else False
         cursor = self._cursor
         cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
@@ -94,7 +100,7 @@ class PostgresRunner:
         """Undo the transaction, if one was opened; a broken connection has done so itself."""
         if self._open:
             self._open = False
-            if not self._link.closed and not self._link.broken:
+            if not self.link.closed and not self.link.broken:
                 self._cursor.execute("ROLLBACK", prepare=False)
 
 
@@ -128,7 +134,7 @@ class PostgresStore:
         self.memory = LaneMemory()
         self._pid = Pid()
         self._closed = False
-        self._idle: list[Link] = []
+        self._idle: list[PostgresRunner] = []
         self._room = threading.BoundedSemaphore(POOL)
         try:
             with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
@@ -159,45 +165,36 @@ class PostgresStore:
         if self._closed:
             raise UsageError("this queue is closed; open it again")
         with self._room:
-            link = self._take()
-            runner = PostgresRunner(link, self.dialect, prepare=not self.place.pgbouncer, patient=patient)
+            runner = self._take()
+            runner.begin(patient=patient)
             try:
                 answer = run(make(again), runner)
-            except pg.LockNotAvailable as cause:
-                self._give_back(link)
-                raise (
-                    Broken(cause, "PostgreSQL: a lock was not to be had", asked=False)
-                    if patient
-                    else LockBusy
-                ) from cause
             except psycopg.Error as cause:
-                raise self._meaning(link, cause, asked=runner.asked) from cause
+                if not patient and isinstance(cause, pg.LockNotAvailable):
+                    self._give_back(runner)
+                    raise LockBusy from cause
+                raise self._meaning(runner, cause) from cause
             except BaseException:
-                self._give_back(link)
+                self._give_back(runner)
                 raise
-            self._give_back(link)
+            self._give_back(runner)
             return answer
 
-    def _take(self) -> Link:
+    def _take(self) -> PostgresRunner:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._connect()
+            return PostgresRunner(self._connect(), self.dialect, prepare=not self.place.pgbouncer)
 
-    def _give_back(self, link: Link) -> None:
-        if (
-            self._closed
-            or link.closed
-            or link.broken
-            or link.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
-        ):
-            link.close()
+    def _give_back(self, runner: PostgresRunner) -> None:
+        if self._closed or not runner.idle:
+            runner.link.close()
         else:
-            self._idle.append(link)
+            self._idle.append(runner)
 
     def _drop_idle(self) -> None:
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop().link.close()
 
     def _abandon(self) -> None:
         """In a forked child: leave the parent's connections alone, unclosed, and start afresh."""
@@ -227,21 +224,23 @@ class PostgresStore:
         except psycopg.Error as cause:
             raise StoreError(f"cannot connect to PostgreSQL: {_first_line(cause)}") from cause
 
-    def _meaning(self, link: Link, cause: psycopg.Error, *, asked: bool) -> Exception:
+    def _meaning(self, runner: PostgresRunner, cause: psycopg.Error) -> Exception:
         """What an error means: another try, or a sentence for people."""
-        state = cause.sqlstate or ""
+        state, link = cause.sqlstate or "", runner.link
         if link.broken or link.closed or state.startswith(("08", "57P")):
             link.close()
             self._drop_idle()
-            return Broken(cause, f"PostgreSQL went away: {_first_line(cause)}; check the server", asked=asked)
+            return Broken(
+                cause, f"PostgreSQL went away: {_first_line(cause)}; check the server", asked=runner.asked
+            )
         if state in _AGAIN:
             if state == "25006":
                 link.close()
                 self._drop_idle()
             else:
-                self._give_back(link)
+                self._give_back(runner)
             return Broken(cause, f"PostgreSQL asked for another try: {_first_line(cause)}", asked=False)
-        self._give_back(link)
+        self._give_back(runner)
         if state.startswith("53"):
             return StoreUnavailable(f"PostgreSQL is out of room: {_first_line(cause)}; nothing was stored")
         if isinstance(cause, pg.InsufficientPrivilege):
@@ -252,7 +251,8 @@ class PostgresStore:
 
     def _prepare(self) -> None:
         """Bring the schema up to date, one process at a time, never waiting long for a lock."""
-        link = self._connect()
+        runner = self._take()
+        link = runner.link
         try:
             where = f"schema {self.place.schema!r}"
             applied, min_client = _applied(link, self.place.schema)
@@ -261,11 +261,11 @@ class PostgresStore:
                 with link.transaction():
                     self._migrate(link, where)
         except psycopg.Error as cause:
-            raise self._meaning(link, cause, asked=False) from cause
+            raise self._meaning(runner, cause) from cause
         except BaseException:
             link.close()
             raise
-        self._give_back(link)
+        self._give_back(runner)
 
     def _migrate(self, link: Link, where: str) -> None:
         schema, place = self.place.schema, self.dialect.place

@@ -28,6 +28,7 @@ TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     expires_at bigint
     cancel_at bigint
     settled_epoch bigint
+    trace text
     rank integer NOT NULL
     attempt integer NOT NULL
     max_attempts integer NOT NULL
@@ -52,7 +53,6 @@ TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     extra text
     CONSTRAINT finished_pkey PRIMARY KEY (id)
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range='16')
-CREATE INDEX finished_dead ON tenure.finished USING btree (finished_at) WHERE (state = 'dead'::text)
 CREATE UNIQUE INDEX finished_pkey ON tenure.finished USING btree (id)
 
 TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.02, fillfactor=85
@@ -66,6 +66,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     expires_at bigint
     cancel_at bigint
     settled_epoch bigint
+    trace text
     rank integer NOT NULL
     attempt integer NOT NULL DEFAULT 0
     max_attempts integer NOT NULL

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any, Final, Protocol, TypeVar
 
 import apsw
@@ -149,7 +150,8 @@ class SqliteRunner:
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
-        if not self._open and not (statement.alone and statement.reads):
+        alone = statement.alone and statement.rows is None and statement.columns is None
+        if not self._open and not alone:
             self._link.query("BEGIN IMMEDIATE", {})
             self._open = True
         return execute_on(self._link, self._statements[statement.name], statement)
@@ -174,17 +176,13 @@ def execute_on(link: Link, sql: Sql, statement: Statement) -> Result:
         params = {**params, "now": machine_micros()}
     if statement.name == "copy":
         return Result([], link.many(sql.text, statement.rows or ()))
+    if statement.columns is not None and sql.unnamed is not None:
+        columns = {**{name: repeat(value) for name, value in params.items()}, **statement.columns}
+        return Result([], link.many(sql.unnamed, zip(*[columns[p] for p in sql.parameters], strict=False)))
     if statement.rows is not None:
-        return Result([], link.many(sql.text, _bound(statement.rows, params)))
+        return Result([], link.many(sql.text, [{**params, **row} for row in statement.rows]))
     rows = link.query(sql.text, params)
     return Result(rows, link.changes())
-
-
-def _bound(rows: Sequence[dict[str, Any]], params: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Rows with what they share; each was made for this statement alone."""
-    for row in rows:
-        row.update(params)
-    return rows
 
 
 class SqliteStore:
@@ -292,7 +290,6 @@ class SqliteStore:
             link.query("PRAGMA journal_mode = WAL", {})
         link.query(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
-        link.query("PRAGMA wal_autocheckpoint = 4000", {})
         link.query("PRAGMA cache_size = -32768", {})
         link.query("PRAGMA mmap_size = 0", {})
 

@@ -32,6 +32,7 @@ CREATE TABLE tenure_jobs (
     finished_at   INTEGER,
     outcome       TEXT,
     settled_epoch INTEGER,
+    trace         TEXT,
     result        TEXT,
     held          INTEGER,
     run_at        INTEGER NOT NULL,
@@ -57,8 +58,6 @@ CREATE TABLE tenure_jobs (
     tenant        TEXT,
     extra         TEXT
 ) STRICT;
-
-CREATE INDEX tenure_jobs_dead ON tenure_jobs (finished_at) WHERE state = 'dead';
 
 CREATE INDEX tenure_jobs_expiry ON tenure_jobs (expires_at) WHERE expires_at IS NOT NULL AND finished_at IS NULL;
 

@@ -13,6 +13,7 @@ CREATE TABLE tenure.jobs (
     expires_at    bigint,
     cancel_at     bigint,
     settled_epoch bigint,
+    trace         text,
     rank          integer NOT NULL,
     attempt       integer NOT NULL DEFAULT 0,
     max_attempts  integer NOT NULL,
@@ -58,6 +59,7 @@ CREATE TABLE tenure.finished (
     expires_at    bigint,
     cancel_at     bigint,
     settled_epoch bigint,
+    trace         text,
     rank          integer NOT NULL,
     attempt       integer NOT NULL,
     max_attempts  integer NOT NULL,
@@ -83,7 +85,6 @@ CREATE TABLE tenure.finished (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.1);
 
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range = 16);
-CREATE INDEX finished_dead ON tenure.finished (finished_at) WHERE state = 'dead';
 
 CREATE TABLE tenure.attempts (
     job_id      uuid NOT NULL,

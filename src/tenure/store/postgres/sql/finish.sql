@@ -10,11 +10,11 @@ WITH gone AS (
               r.error AS new_error, r.result
 )
 INSERT INTO tenure.finished (
-    id, seq, epoch, run_at, created_at, started_at, finished_at, expires_at, cancel_at, settled_epoch, rank, attempt,
+    id, seq, epoch, run_at, created_at, started_at, finished_at, expires_at, cancel_at, settled_epoch, trace, rank, attempt,
     max_attempts, crashes, group_limit, progress, state, queue, kind, payload, worker, outcome, reason, error,
     progress_note, result, unique_hash, group_key, parent, flow, tenant, extra)
 SELECT id, seq, coalesce(new_epoch, epoch), run_at, created_at, started_at, finished_at, expires_at, cancel_at,
-       coalesce(new_settled, settled_epoch), rank, coalesce(new_attempt, attempt), max_attempts,
+       coalesce(new_settled, settled_epoch), trace, rank, coalesce(new_attempt, attempt), max_attempts,
        coalesce(new_crashes, crashes), group_limit, progress, new_state, queue, kind, payload, worker, new_outcome,
        CASE new_state WHEN 'done' THEN NULL WHEN 'cancelled' THEN coalesce(new_reason, reason, 'cancelled') ELSE new_reason END,
        CASE WHEN new_state = 'done' THEN NULL ELSE coalesce(new_error, error) END, progress_note, result,

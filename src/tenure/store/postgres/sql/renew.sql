@@ -4,6 +4,6 @@ c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id 
 UPDATE tenure.jobs j SET lease_until = n.now + :lease::bigint
 FROM n
 WHERE j.id = ANY (ARRAY(
-    SELECT k.id FROM c JOIN tenure.jobs k ON k.id = ANY (ARRAY(SELECT id FROM c)) AND k.id = c.id AND k.epoch = c.epoch
+    SELECT k.id FROM c JOIN tenure.jobs k ON k.id = c.id AND k.epoch = c.epoch
     WHERE k.state = 'running' ORDER BY k.id FOR UPDATE OF k SKIP LOCKED))
 RETURNING j.id::text AS id, j.cancel_at IS NOT NULL AS cancelling

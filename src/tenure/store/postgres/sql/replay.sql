@@ -3,12 +3,12 @@ WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 back AS (
     INSERT INTO tenure.jobs (
         id, seq, epoch, run_at, created_at, rank, attempt, max_attempts, crashes, group_limit, state, queue, kind,
-        lane, payload, unique_hash, group_key, parent, flow, tenant, extra, settled_epoch, outcome)
+        lane, payload, unique_hash, group_key, parent, flow, tenant, extra, settled_epoch, trace, outcome)
     SELECT f.id, f.seq, f.epoch, n.now, f.created_at, f.rank, 0, f.max_attempts, 0, f.group_limit,
            CASE WHEN f.group_key IS NULL THEN 'ready' ELSE 'waiting' END, f.queue, f.kind,
            f.queue || E'\x1f' || f.kind || E'\x1f' || to_char(f.rank + 32768, 'FM00000'), f.payload,
            f.unique_hash, f.group_key, f.parent, f.flow,
-           f.tenant, f.extra, f.settled_epoch, f.outcome
+           f.tenant, f.extra, f.settled_epoch, f.trace, f.outcome
     FROM n, tenure.finished f
     WHERE f.id IN (SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))
     ORDER BY f.seq
