@@ -17,11 +17,11 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint types layers fmt schema bench-store clean
+.PHONY: help up test lint types layers fmt schema bench-store bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 up: $(VENV)/.installed ## Install Tenure into .venv and run the demo
 	@$(BIN)/python -m tenure.demo
@@ -50,6 +50,9 @@ schema: $(VENV)/.developed ## Write down the schema that the migrations add up t
 
 bench-store: $(VENV)/.developed ## Measure the store
 	@$(BIN)/python -m bench.store $(ARGS)
+
+bench-layouts: $(VENV)/.developed ## Compare the data layouts behind the schema
+	@$(BIN)/python -m bench.layouts $(ARGS)
 
 clean: ## Remove .venv, caches and build output
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

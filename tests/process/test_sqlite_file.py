@@ -16,7 +16,7 @@ from tenure.config import SqlitePlace, locate
 from tenure.store.open import open_store
 from tenure.store.sqlite import connection as connections
 from tenure.store.sqlite import file as files
-from tenure.store.sqlite.connection import SqliteStore
+from tenure.store.sqlite.store import SqliteStore
 from tests.support.child import run_child, start_child
 
 SHARED = "?shared=true"

@@ -19,10 +19,10 @@ from psycopg import sql
 
 import tenure
 from tenure.store.open import open_store
-from tenure.store.pack import pack
 from tenure.store.plan import Result, Statement
+from tenure.store.postgres.bind import bound
 from tenure.store.postgres.connection import PostgresRunner, PostgresStore
-from tenure.store.sqlite.connection import SqliteRunner, SqliteStore
+from tenure.store.sqlite.store import SqliteRunner, SqliteStore
 from tests.support.fresh import postgres_schema
 
 Filled = Literal["empty", "analyzed when full", "analyzed when empty"]
@@ -67,7 +67,7 @@ def work(q: tenure.Queue) -> None:
     q.renew(claims)
     q.progress(claims[0], 0.5)
     assert all(q.settle_many([(c, tenure.Done()) for c in claims]))
-    q.enqueue("k0", queue="q0", priority=9)
+    q.enqueue("k0", queue="q0", priority=9, delay=0)
     [claim] = q.claim()
     assert q.settle(claim, tenure.Fail("no", retry_in=0))
     q.promote()
@@ -105,9 +105,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def postgres_plan(store: PostgresStore, statement: Statement, mode: str) -> list[dict[str, Any]]:
     """The nodes of the plan for this statement with these parameters."""
     known = store.dialect.statements[statement.name]
-    params = dict(statement.params)
-    if statement.rows is not None:
-        params["rows"] = pack(list(statement.rows))
+    params = bound(statement)
     values = sql.SQL(", ").join(sql.Literal(params[p]) for p in known.parameters)
     # A connection of the store's own, so that whatever it sets for its sessions counts.
     with store._connect() as connection:
@@ -128,7 +126,18 @@ def indexes(plan: list[dict[str, Any]], table: str) -> set[str]:
 MODES = ["force_custom_plan", "force_generic_plan"]
 # A plan that is kept from when the table was empty serves until the planner looks again.
 ALWAYS = ["look", "gaps", "claim", "tend", "settle_done"]
-WHEN_FULL = ["enqueue", "renew", "hold", "promote", "overdue", "expired", "requeue", "progress", "get"]
+WHEN_FULL = [
+    "enqueue",
+    "enqueue_one",
+    "renew",
+    "hold",
+    "promote",
+    "overdue",
+    "expired",
+    "requeue",
+    "progress",
+    "get",
+]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
     (filled, name, index)

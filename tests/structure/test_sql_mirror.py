@@ -16,14 +16,14 @@ from tenure.store.migrate import CLIENT, migrations
 from tenure.store.open import open_store
 from tenure.store.postgres.connection import PostgresStore
 from tenure.store.postgres.dialect import NEVER_PREPARED
-from tenure.store.sqlite.connection import SqliteStore
+from tenure.store.sqlite.store import SqliteStore
 from tests.support.child import ROOT
 from tests.support.fresh import postgres_schema
 
 FOLDERS = {name: ROOT / "src" / "tenure" / "store" / name / "sql" for name in ("sqlite", "postgres")}
 FILES = sorted(file for folder in FOLDERS.values() for file in folder.iterdir())
 ONLY = {
-    "sqlite": {"claim_take"},
+    "sqlite": {"claim_take", "settle_done_results"},
     "postgres": {"group_locks", "wake", "wakes", "woken"},
 }
 COMMON = sorted({f.stem for f in FOLDERS["sqlite"].iterdir()} - ONLY["sqlite"])
@@ -51,8 +51,8 @@ PARAMETERS = {
         },
         {"rows", "now"},
     ),
-    # SQLite settles each claim by itself; PostgreSQL is sent all claims as one JSON text.
-    "settle_done": ({"id", "seq", "epoch", "result", "now"}, {"rows", "now"}),
+    # SQLite is sent the fences as one JSON object (and results row by row); PostgreSQL is sent a column at a time.
+    "settle_done": ({"fences", "now"}, {"id", "epoch", "result", "now"}),
     # SQLite picks from one lane at a time and leaves the taking to claim_take; PostgreSQL does it all at once.
     "claim": (
         {"lane", "queue", "limit", "lease", "started", "now"},
@@ -68,6 +68,7 @@ ROWLESS = {
         "beat",
         "cancel_ask",
         "enqueue",
+        "enqueue_one",
         "finish",
         "leave",
         "ledger",

@@ -39,8 +39,6 @@ class Sql:
     name: str
     text: str
     parameters: tuple[str, ...]
-    unnamed: str | None = None
-    """The text with ? for each parameter, where each stands in it once: the cheap way to run it once a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +70,7 @@ def load_dialect(name: str, can: Capabilities, place: Callable[[str], str], *, n
 def _load(file: Traversable, place: Callable[[str], str], *, numbered: bool) -> Sql:
     text = _COMMENT.sub("", file.read_text("utf-8")).strip()
     parameters = parameters_of(text)
-    unnamed = None
-    if not numbered and parameters and len(_PARAMETER.findall(text)) == len(parameters):
-        unnamed = place(_PARAMETER.sub("?", text))
     if numbered:
         at = {p: f"${i}" for i, p in enumerate(parameters, 1)}
         text = _PARAMETER.sub(lambda m: at[m[1]], text)
-    return Sql(file.name.removesuffix(".sql"), place(text), parameters, unnamed)
+    return Sql(file.name.removesuffix(".sql"), place(text), parameters)

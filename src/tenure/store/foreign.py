@@ -16,7 +16,8 @@ from tenure.errors import UsageError
 from tenure.store.base import Store
 from tenure.store.dialect import Capabilities, Sql
 from tenure.store.plan import AsyncRunner, Result, Runner, Statement
-from tenure.store.postgres.bind import bound
+from tenure.store.postgres import bind as postgres_bind
+from tenure.store.sqlite import bind as sqlite_bind
 
 __all__ = ["async_runner", "foreign_capabilities", "is_async", "runner"]
 
@@ -91,7 +92,7 @@ class _Theirs:
 
     def _bound(self, statement: Statement) -> tuple[str, list[Any]]:
         sql = self._statements[statement.name]
-        params = bound(statement)
+        params = postgres_bind.bound(statement)
         return sql.text, [params[p] for p in sql.parameters]
 
 
@@ -154,16 +155,15 @@ class _Sqlite(_Theirs):
         if not connection.in_transaction:
             _check_sqlite_mode(connection)
             connection.execute("BEGIN IMMEDIATE")
-        sql, params = self._statements[statement.name], _with_now(statement.params)
+        text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))
         cursor = connection.cursor()
         cursor.row_factory = None
-        rows_of = _rows_of(statement, params)
-        if rows_of is not None:
-            cursor.executemany(sql.text, rows_of)
+        if rows is not None:
+            cursor.executemany(text, rows)
             return Result([], max(cursor.rowcount, 0))
-        cursor.execute(sql.text, params)
-        rows = cursor.fetchall()
-        return Result(rows, max(cursor.rowcount, 0))
+        cursor.execute(text, params)
+        answer = cursor.fetchall()
+        return Result(answer, max(cursor.rowcount, 0))
 
 
 class _Aiosqlite(_TheirsAsync):
@@ -173,27 +173,15 @@ class _Aiosqlite(_TheirsAsync):
         if not connection.in_transaction:
             _check_sqlite_mode(connection)
             await connection.execute("BEGIN IMMEDIATE")
-        sql, params = self._statements[statement.name], _with_now(statement.params)
+        text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))
         async with connection.cursor() as cursor:
             cursor.row_factory = None
-            rows_of = _rows_of(statement, params)
-            if rows_of is not None:
-                await cursor.executemany(sql.text, rows_of)
+            if rows is not None:
+                await cursor.executemany(text, rows)
                 return Result([], max(cursor.rowcount, 0))
-            await cursor.execute(sql.text, params)
-            rows = list(await cursor.fetchall())
-            return Result(rows, max(cursor.rowcount, 0))
-
-
-def _rows_of(statement: Statement, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The rows a statement is run for, one by one, with what they share."""
-    if statement.columns is not None:
-        names = list(statement.columns)
-        return [
-            {**params, **dict(zip(names, row, strict=True))}
-            for row in zip(*statement.columns.values(), strict=True)
-        ]
-    return None if statement.rows is None else [{**params, **row} for row in statement.rows]
+            await cursor.execute(text, params)
+            answer = list(await cursor.fetchall())
+            return Result(answer, max(cursor.rowcount, 0))
 
 
 def _with_now(params: Mapping[str, Any]) -> Mapping[str, Any]:

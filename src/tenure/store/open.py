@@ -20,6 +20,6 @@ def open_store(url: str, *, patience: float = 5.0) -> Store:
                 f"PostgreSQL needs psycopg, which is not installed ({cause}); pip install 'tenure[postgres]'"
             ) from cause
         return PostgresStore(place, patience=patience)
-    from tenure.store.sqlite.connection import SqliteStore
+    from tenure.store.sqlite.store import SqliteStore
 
     return SqliteStore(place, patience=patience)

@@ -1,0 +1,47 @@
+"""The README keeps its word: its code runs, and the tests it names exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_every_test_the_readme_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", README))
+    written = set()
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        written |= set(re.findall(r"^(?:async )?def (test_\w+)", file.read_text("utf-8"), re.MULTILINE))
+    assert named
+    assert named - written == set()
+
+
+def test_every_guarantee_names_a_test() -> None:
+    rows = re.findall(r"^\| (G\d+) \|.*\|(.*)\|$", README, re.MULTILINE)
+    assert [name for name, _ in rows] == [f"G{n}" for n in range(1, 11)]
+    assert all("`test_" in proof for _, proof in rows)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[f"block{n}" for n in range(len(BLOCKS))])
+def test_the_code_in_the_readme_runs(block: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_file_at_the_top_of_the_readme_is_made_where_it_says(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", BLOCKS[0]], cwd=tmp_path, timeout=60, check=True)
+    assert (tmp_path / "jobs.db").exists()
