@@ -61,16 +61,26 @@ CLAIMED = (
     "j.attempt, j.crashes, j.run_at, j.started_at, j.error, created_at, rank, max_attempts, queue, kind, payload,"
     "expires_at, group_key, group_limit, parent, flow, tenant, extra"
 )
-DONE_HERE, DONE_APART = "SELECT count(*) FROM jobs WHERE state = 'done'", "SELECT count(*) FROM finished"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`take` takes what `claim` chose, where claim does not do both; `settle` is run one text after another."""
+
+    name: str
+    tables: list[tuple[str, str]]
+    claim: str
+    settle: list[str]
+    take: str = ""
 
 
 def micros() -> int:
     return time.time_ns() // 1000
 
 
-def check(name: str, found: Any, count: int) -> None:
-    if found != (count,):
-        raise AssertionError(f"{name}: {found} of {count} jobs were settled")
+def done_in(layout: Layout) -> str:
+    """Counts the jobs that are done, to be sure that they were."""
+    return f"SELECT count(*) FROM {'finished' if layout.tables is APART else 'jobs'} WHERE state = 'done'"
 
 
 # SQLite
@@ -104,33 +114,16 @@ MOVE = (
     f"INSERT INTO finished (state, outcome, settled_epoch, finished_at, {CARRIED})"
     f" SELECT 'done', 'done', epoch, :now, {CARRIED} FROM jobs {FENCE}"
 )
-
-
-@dataclass(frozen=True)
-class SqliteLayout:
-    """`take` takes what `claim` chose, or claim does both; `settle` and `insert` are run for each row."""
-
-    name: str
-    tables: list[tuple[str, str]]
-    claim: str
-    take: str | None
-    settle: list[str]
-    insert: list[str]
-    finished: str
-
-
 PICK, JOIN = SELECT.format(join=""), SELECT.format(join="CROSS JOIN bodies b ON b.seq = j.seq")
-DELETE = f"DELETE FROM jobs {FENCE}"
-BOTH = [INSERT_STATE, INSERT_BODY]
 SQLITE = [
-    SqliteLayout("one table, UPDATE … RETURNING", ONE, TAKE_FIRST, None, [FINISH], [INSERT], DONE_HERE),
-    SqliteLayout("one table, SELECT then UPDATE", ONE, PICK, TAKE_LIST, [FINISH], [INSERT], DONE_HERE),
-    SqliteLayout("finished jobs apart", APART, PICK, TAKE_LIST, [MOVE, DELETE], [INSERT], DONE_APART),
-    SqliteLayout("states and bodies apart", NARROW, JOIN, TAKE_LIST, [FINISH], BOTH, DONE_HERE),
+    Layout("one table, UPDATE … RETURNING", ONE, TAKE_FIRST, [FINISH]),
+    Layout("one table, SELECT then UPDATE", ONE, PICK, [FINISH], take=TAKE_LIST),
+    Layout("finished jobs apart", APART, PICK, [MOVE, f"DELETE FROM jobs {FENCE}"], take=TAKE_LIST),
+    Layout("states and bodies apart", NARROW, JOIN, [FINISH], take=TAKE_LIST),
 ]
 
 
-def drain_sqlite(layout: SqliteLayout, count: int) -> float:
+def drain_sqlite(layout: Layout, count: int) -> float:
     """Jobs a second, in a new file."""
     with tempfile.TemporaryDirectory() as folder:
         db = apsw.Connection(str(Path(folder) / "layout.db"))
@@ -143,7 +136,7 @@ def drain_sqlite(layout: SqliteLayout, count: int) -> float:
         job = {"now": micros(), "lane": LANE, "payload": PAYLOAD}
         jobs = [{**job, "id": str(uuid7()), "seq": seq} for seq in range(1, count + 1)]
         with db:
-            for text in layout.insert:
+            for text in [INSERT_STATE, INSERT_BODY] if layout.tables is NARROW else [INSERT]:
                 db.executemany(text, jobs)
 
         def claim() -> list[Any]:
@@ -164,7 +157,7 @@ def drain_sqlite(layout: SqliteLayout, count: int) -> float:
                     db.executemany(text, given)
 
         rate = drain(count, in_turn, claim, settle)
-        check(layout.name, db.execute(layout.finished).fetchone(), count)
+        assert db.execute(done_in(layout)).fetchone() == (count,)
         db.close()
     return rate
 
@@ -195,34 +188,25 @@ PG_FROM_START = PG_CLAIM.format(mark="")
 PG_FROM_MARK = PG_CLAIM.format(mark="AND (run_at, seq) >= ($4::bigint, $5::bigint)")
 
 
-@dataclass(frozen=True)
-class PostgresLayout:
-    """With `marks`, a claim reads from where the last one ended, and from the start when nothing is left there."""
-
-    name: str
-    schema: str
-    tables: list[tuple[str, str]]
-    claim: str
-    marks: bool
-    settle: str
-    finished: str
-
-
 POSTGRES = [
-    PostgresLayout("one table", "one", ONE, PG_FROM_START, False, PG_FINISH, DONE_HERE),
-    PostgresLayout("finished jobs apart", "apart", APART, PG_FROM_START, False, PG_MOVE, DONE_APART),
-    PostgresLayout("finished jobs apart, marks", "marked", APART, PG_FROM_MARK, True, PG_MOVE, DONE_APART),
+    Layout("one table", ONE, PG_FROM_START, [PG_FINISH]),
+    Layout("finished jobs apart", APART, PG_FROM_START, [PG_MOVE]),
+    Layout("finished jobs apart, marks", APART, PG_FROM_MARK, [PG_MOVE]),
 ]
 
 
 @contextmanager
-def postgres_rounds(url: str, layout: PostgresLayout) -> Iterator[Callable[[int], float]]:
-    """Jobs a second, round after round in the same new tables and by the same connections."""
-    options = f"-c search_path={layout.schema} -c enable_seqscan=off -c jit=off"  # as the store has it
+def postgres_rounds(url: str, layout: Layout) -> Iterator[Callable[[int], float]]:
+    """Jobs a second, round after round in the same new tables and by the same connections.
+
+    With marks, a claim reads from where the last one ended, and from the start when nothing is left there.
+    """
+    schema, marks = layout.name.replace(",", "").replace(" ", "_"), layout.claim == PG_FROM_MARK
+    options = f"-c search_path={schema} -c enable_seqscan=off -c jit=off"  # as the store has it
     connect = partial(psycopg.connect, url, autocommit=True, prepare_threshold=0, options=options)
     with connect() as claims, connect() as settles:
         one, two = psycopg.RawCursor(claims), psycopg.RawCursor(settles)
-        claims.execute(f"CREATE SCHEMA {layout.schema}".encode())
+        claims.execute(f"CREATE SCHEMA {schema}".encode())
         for name, columns in layout.tables:
             room = 85 if name == "jobs" else 100
             text = f"CREATE TABLE {name} ({PG_KEY}, {columns}) WITH (fillfactor = {room}, {PG_WITH})"
@@ -232,20 +216,21 @@ def postgres_rounds(url: str, layout: PostgresLayout) -> Iterator[Callable[[int]
         mark, done = START, 0
 
         def take(start: tuple[int, ...]) -> list[Any]:
-            given = (micros(), LANE, BATCH, *(start if layout.marks else ()))
+            given = (micros(), LANE, BATCH, *(start if marks else ()))
             return one.execute(layout.claim.encode(), given, binary=True).fetchall()
 
         def claim() -> list[Any]:
             nonlocal mark
             rows = take(mark)
-            if layout.marks:
+            if marks:
                 rows = rows or take(START)
                 mark = max((row[:2] for row in rows), default=mark)
             return rows
 
         def settle(rows: list[Any]) -> None:
             ids, epochs = ",".join(row[2] for row in rows), ",".join(str(row[3]) for row in rows)
-            two.execute(layout.settle.encode(), (f"{{{ids}}}", f"{{{epochs}}}", micros()))
+            for text in layout.settle:
+                two.execute(text.encode(), (f"{{{ids}}}", f"{{{epochs}}}", micros()))
 
         def one_round(count: int) -> float:
             nonlocal done
@@ -256,14 +241,15 @@ def postgres_rounds(url: str, layout: PostgresLayout) -> Iterator[Callable[[int]
             claims.execute("VACUUM ANALYZE jobs")
             rate = drain(count, overlapped, claim, settle)
             done += count
-            check(layout.name, claims.execute(layout.finished.encode()).fetchone(), done)
+            assert claims.execute(done_in(layout).encode()).fetchone() == (done,)
             return rate
 
+        one_round(10 * BATCH)  # warms connections and plans
         yield one_round
-        claims.execute(f"DROP SCHEMA {layout.schema} CASCADE".encode())
+        claims.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 
-def drain_postgres(url: str, layout: PostgresLayout, count: int) -> float:
+def drain_postgres(url: str, layout: Layout, count: int) -> float:
     with postgres_rounds(url, layout) as one_round:
         return one_round(count)
 

@@ -100,7 +100,7 @@ def prepared(postgres_url: str, option: str) -> int:
     """How many statements a queue's own connection has prepared after it did everything ten times."""
     with postgres_schema(postgres_url) as schema, tenure.open(f"{postgres_url}?schema={schema}{option}") as q:
         work(q, 10)
-        [link] = [runner.link for runner in q._store._idle]  # type: ignore[attr-defined]
+        [link] = [runner.link for runner in q._store._pool._idle]  # type: ignore[attr-defined]
         assert isinstance(link, psycopg.Connection)
         [count] = link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() or (None,)
         assert isinstance(count, int)
@@ -124,7 +124,7 @@ def test_no_setting_and_no_lock_of_a_session_is_left_behind(postgres_url: str) -
         tenure.open(f"{postgres_url}?schema={schema}&pgbouncer=true") as q,
     ):
         work(q)
-        [link] = [runner.link for runner in q._store._idle]  # type: ignore[attr-defined]
+        [link] = [runner.link for runner in q._store._pool._idle]  # type: ignore[attr-defined]
         assert set(link.execute(changed).fetchall()) <= usual
         mine = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
         assert link.execute(mine).fetchone() == (0,)

@@ -81,5 +81,5 @@ def test_a_job_survives_the_crash_of_the_server_once_enqueue_returned() -> None:
 def test_postgresql_is_asked_to_commit_durably(postgres_url: str) -> None:
     with tenure.open(f"{postgres_url}?schema=t_durable") as q:
         q.enqueue("k")
-        [link] = [runner.link for runner in q._store._idle]  # type: ignore[attr-defined]
+        [link] = [runner.link for runner in q._store._pool._idle]  # type: ignore[attr-defined]
         assert link.execute("SHOW synchronous_commit").fetchone() == ("on",)

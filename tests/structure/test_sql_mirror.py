@@ -56,7 +56,7 @@ PARAMETERS = {
     # SQLite picks from one lane at a time and leaves the taking to claim_take; PostgreSQL does it all at once.
     "claim": (
         {"lane", "queue", "limit", "lease", "started", "now"},
-        {"lanes", "limit", "lease", "started", "now", "worker"},
+        {"lanes", "gaps", "limit", "lease", "started", "now", "worker"},
     ),
 }
 # Statements that answer with a count, not with rows.

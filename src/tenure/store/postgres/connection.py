@@ -6,7 +6,6 @@ and the plan is asked again on a new one. With `pgbouncer=true` nothing is prepa
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -21,6 +20,7 @@ from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.dialect import NEVER_PREPARED, postgres_dialect
+from tenure.store.postgres.pool import Pool
 
 __all__ = ["PostgresStore"]
 
@@ -134,8 +134,7 @@ class PostgresStore:
         self.memory = LaneMemory()
         self._pid = Pid()
         self._closed = False
-        self._idle: list[PostgresRunner] = []
-        self._room = threading.BoundedSemaphore(POOL)
+        self._pool: Pool[PostgresRunner] = Pool(self._make, POOL)
         try:
             with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
         except BaseException:
@@ -164,44 +163,43 @@ class PostgresStore:
             self._abandon()
         if self._closed:
             raise UsageError("this queue is closed; open it again")
-        with self._room:
-            runner = self._take()
-            runner.begin(patient=patient)
-            try:
-                answer = run(make(again), runner)
-            except psycopg.Error as cause:
-                if not patient and isinstance(cause, pg.LockNotAvailable):
-                    self._give_back(runner)
-                    raise LockBusy from cause
-                raise self._meaning(runner, cause) from cause
-            except BaseException:
-                self._give_back(runner)
-                raise
-            self._give_back(runner)
-            return answer
-
-    def _take(self) -> PostgresRunner:
+        runner = self._pool.take()
+        runner.begin(patient=patient)
         try:
-            return self._idle.pop()
-        except IndexError:
-            return PostgresRunner(self._connect(), self.dialect, prepare=not self.place.pgbouncer)
+            answer = run(make(again), runner)
+        except psycopg.Error as cause:
+            if not patient and isinstance(cause, pg.LockNotAvailable):
+                self._give_back(runner)
+                raise LockBusy from cause
+            raise self._meaning(runner, cause) from cause
+        except BaseException:
+            self._give_back(runner)
+            raise
+        self._give_back(runner)
+        return answer
+
+    def _make(self) -> PostgresRunner:
+        return PostgresRunner(self._connect(), self.dialect, prepare=not self.place.pgbouncer)
 
     def _give_back(self, runner: PostgresRunner) -> None:
         if self._closed or not runner.idle:
-            runner.link.close()
+            self._throw_away(runner)
         else:
-            self._idle.append(runner)
+            self._pool.give_back(runner)
+
+    def _throw_away(self, runner: PostgresRunner) -> None:
+        runner.link.close()
+        self._pool.forget()
 
     def _drop_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().link.close()
+        for runner in self._pool.drain():
+            runner.link.close()
 
     def _abandon(self) -> None:
         """In a forked child: leave the parent's connections alone, unclosed, and start afresh."""
-        _abandoned.append(self._idle)
+        _abandoned.append(self._pool)
         self._pid = Pid()
-        self._idle = []
-        self._room = threading.BoundedSemaphore(POOL)
+        self._pool = Pool(self._make, POOL)
         self.memory = LaneMemory()
 
     def _connect(self) -> Link:
@@ -235,7 +233,7 @@ class PostgresStore:
             )
         if state in _AGAIN:
             if state == "25006":
-                link.close()
+                self._throw_away(runner)
                 self._drop_idle()
             else:
                 self._give_back(runner)
@@ -251,7 +249,7 @@ class PostgresStore:
 
     def _prepare(self) -> None:
         """Bring the schema up to date, one process at a time, never waiting long for a lock."""
-        runner = self._take()
+        runner = self._pool.take()
         link = runner.link
         try:
             where = f"schema {self.place.schema!r}"
@@ -263,7 +261,7 @@ class PostgresStore:
         except psycopg.Error as cause:
             raise self._meaning(runner, cause) from cause
         except BaseException:
-            link.close()
+            self._throw_away(runner)
             raise
         self._give_back(runner)
 

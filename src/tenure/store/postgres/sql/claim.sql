@@ -1,4 +1,5 @@
 -- claim: takes up to each lane's quota of its first ready jobs under a lease; jobs others are taking are passed over.
+-- Nothing is taken if there is an unknown lane in one of the :gaps: its jobs may come first.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 pick AS MATERIALIZED (
     SELECT p.id
@@ -11,6 +12,11 @@ pick AS MATERIALIZED (
         ORDER BY j.run_at, j.seq LIMIT least(l.quota, :limit::integer) FOR UPDATE SKIP LOCKED
     ) p
     WHERE NOT EXISTS (SELECT FROM tenure.queues q WHERE q.name = l.queue AND q.paused_at IS NOT NULL)
+      AND NOT EXISTS (
+          SELECT FROM json_to_recordset(:gaps::text::json) AS g(low text, high text)
+          CROSS JOIN LATERAL (
+              SELECT FROM tenure.jobs j WHERE j.state = 'ready' AND j.lane > g.low AND j.lane < g.high
+              ORDER BY j.lane LIMIT 1) f)
 )
 UPDATE tenure.jobs j
 SET state = 'running', attempt = j.attempt + 1, epoch = j.epoch + 1, lease_until = n.now + :lease::bigint,

@@ -1,5 +1,4 @@
--- enqueue_one: enqueue for a single row without options, without unpacking.
+-- enqueue_one: enqueue for a single row without options, under an id made for it: nothing to unpack, nothing to meet.
 INSERT INTO tenure.jobs (id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, state)
 SELECT :id::uuid, :lane::text, :queue::text, :kind::text, :rank::integer, :payload::text, :max_attempts::integer, now, now, 'ready'
 FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) n
-ON CONFLICT DO NOTHING
