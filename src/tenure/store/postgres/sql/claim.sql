@@ -1,5 +1,5 @@
 -- claim: takes up to each lane's quota of its first ready jobs under a lease; jobs others are taking are passed over.
--- Nothing is taken if there is an unknown lane in one of the :gaps: its jobs may come first.
+-- Differs from sqlite: takes from all lanes at once, and nothing if there is an unknown lane in one of the :gaps, whose jobs may come first.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 pick AS MATERIALIZED (
     SELECT p.id

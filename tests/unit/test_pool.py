@@ -1,0 +1,80 @@
+"""The pool: no more than its size, nobody waits for ever, and what is gone makes room."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tenure.store.postgres.pool import Pool
+
+
+def test_no_more_are_made_than_its_size_and_none_is_lent_twice() -> None:
+    made: list[object] = []
+    lent: set[int] = set()
+    most: list[int] = []
+    guard = threading.Lock()
+
+    def make() -> object:
+        made.append(object())
+        return made[-1]
+
+    pool = Pool(make, 3)
+
+    def borrow(_: int) -> None:
+        thing = pool.take()
+        with guard:
+            assert id(thing) not in lent
+            lent.add(id(thing))
+            most.append(len(lent))
+        with guard:
+            lent.discard(id(thing))
+        pool.give_back(thing)
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(borrow, range(3_000)))
+    assert len(made) <= 3
+    assert max(most) <= 3
+
+
+def test_who_waits_gets_what_is_given_back() -> None:
+    pool = Pool(object, 1)
+    first = pool.take()
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(pool.take)
+        pool.give_back(first)
+        assert waiting.result(30) is first
+
+
+def test_what_is_gone_makes_room_for_a_new_one() -> None:
+    pool = Pool(object, 1)
+    first = pool.take()
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(pool.take)
+        pool.forget()
+        assert waiting.result(30) is not first
+
+
+def test_one_that_cannot_be_made_takes_no_room() -> None:
+    answers = iter([ValueError("no"), object()])
+
+    def make() -> object:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    pool = Pool(make, 1)
+    with pytest.raises(ValueError, match="no"):
+        pool.take()
+    assert pool.take() is not None
+
+
+def test_draining_takes_out_all_that_are_idle() -> None:
+    pool = Pool(object, 2)
+    one, two = pool.take(), pool.take()
+    pool.give_back(one)
+    pool.give_back(two)
+    assert set(pool.drain()) == {one, two}
+    assert pool.take() not in (one, two)
