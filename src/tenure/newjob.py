@@ -31,7 +31,8 @@ __all__ = [
     "check",
     "check_id",
     "check_name",
-    "copied",
+    "copied_bare",
+    "is_bare",
     "lane_of",
     "new_id",
 ]
@@ -171,7 +172,7 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     lane, queue, kind, rank, most = _place_of(job)
     text = encode(job.payload, "payload", limit)
     name = given or (new_id() if job.id is None else check_id(job.id))
-    if _is_bare(job):
+    if is_bare(job):
         return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS, True)
     run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
     expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
@@ -213,13 +214,10 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     )
 
 
-def copied(job: NewJob, given: JobId, limit: int, now: int) -> tuple[object, ...]:
-    """The job as a bulk copy takes it; what most jobs are takes a short way."""
-    if not _is_bare(job):
-        return check(job, limit, given).copied(now)
+def copied_bare(job: NewJob, given: JobId, limit: int, now: int) -> tuple[object, ...]:
+    """A job without options as a bulk copy takes it."""
     lane, queue, kind, rank, most = _place_of(job)
-    text = encode(job.payload, "payload", limit)
-    return (given, lane, queue, kind, rank, text, most, now, now, None, None, None, None, None, "ready")
+    return (given, lane, queue, kind, rank, encode(job.payload, "payload", limit), most, now, now)
 
 
 def _place_of(job: NewJob) -> _Place:
@@ -245,7 +243,7 @@ def _check_place(queue: object, kind: object, priority: object, max_attempts: ob
 _NO_OPTIONS = (None,) * 13
 
 
-def _is_bare(job: NewJob) -> bool:
+def is_bare(job: NewJob) -> bool:
     """Whether the job has nothing beyond its place in the line: what most jobs are."""
     return (
         job.run_at is None and job.delay is None and job.unique is None and job.unique_for is None and job.group is None

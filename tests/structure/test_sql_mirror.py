@@ -65,6 +65,7 @@ ROWLESS = {
         "admit",
         "attempt_add",
         "copy",
+        "copy_bare",
         "beat",
         "cancel_ask",
         "enqueue",

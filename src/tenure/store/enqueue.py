@@ -5,12 +5,12 @@ Ids are made by the client, so an enqueue whose answer was lost is simply asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tenure.errors import StoreError
 from tenure.job import Enqueued, JobId
-from tenure.newjob import NewJob, Row, copied
+from tenure.newjob import NewJob, Row, check, copied_bare, is_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
@@ -78,28 +78,21 @@ def _one(row: Row, now: int | None) -> Statement:
 def enqueue_plain(
     jobs: Sequence[NewJob], ids: Sequence[JobId], *, now: int | None, limit: int = MAX_PAYLOAD
 ) -> Plan[list[Enqueued]]:
-    """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent."""
+    """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent.
+
+    One that breaks a rule breaks the copy, and nothing is stored.
+    """
     answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
-    yield Statement("copy", {}, rows=_Copied(jobs, ids, limit, answer.rows[0][0]))
+    moment: int = answer.rows[0][0]
+    if all(map(is_bare, jobs)):
+        yield Statement(
+            "copy_bare", {}, copied=(copied_bare(j, i, limit, moment) for j, i in zip(jobs, ids, strict=True))
+        )
+    else:
+        yield Statement(
+            "copy", {}, copied=(check(j, limit, i).copied(moment) for j, i in zip(jobs, ids, strict=True))
+        )
     return [Enqueued(i, inserted=True) for i in ids]
-
-
-class _Copied(Sequence[Any]):
-    """Jobs checked one by one as they are taken; one that breaks a rule breaks the copy, and nothing is stored."""
-
-    def __init__(self, jobs: Sequence[NewJob], ids: Sequence[JobId], limit: int, now: int) -> None:
-        self._jobs, self._ids, self._limit, self._now = jobs, ids, limit, now
-
-    def __len__(self) -> int:
-        return len(self._jobs)
-
-    def __getitem__(self, at: Any) -> Any:
-        return copied(self._jobs[at], self._ids[at], self._limit, self._now)
-
-    def __iter__(self) -> Iterator[tuple[object, ...]]:
-        limit, now = self._limit, self._now
-        for job, given in zip(self._jobs, self._ids, strict=True):
-            yield copied(job, given, limit, now)
 
 
 def _columns(row: Row) -> dict[str, Any]:

@@ -8,7 +8,7 @@ such statement costs one round trip.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -21,13 +21,15 @@ T = TypeVar("T")
 class Statement:
     """One statement by name, with its parameters.
 
-    `rows` are many rows of the same shape, each a mapping; `columns` are the same by column: the cheap way.
+    `rows` are many rows of the same shape, each a mapping; `columns` are the same by column: the cheap way. `copied` are
+    the rows of a bulk copy, taken once.
     """
 
     name: str
     params: Mapping[str, Any]
     rows: Sequence[Any] | None = None
     columns: Mapping[str, Sequence[Any]] | None = None
+    copied: Iterable[tuple[object, ...]] | None = None
     alone: bool = False
     reads: bool = False
 

@@ -6,6 +6,8 @@ and the plan is asked again on a new one. With `pgbouncer=true` nothing is prepa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -37,7 +39,6 @@ _NO_SEQSCAN: Final = "-c enable_seqscan=off -c jit=off"
 _BEGIN_IMPATIENT: Final = "BEGIN; SET LOCAL lock_timeout = '50ms'"
 _AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_NO_OPTIONS: Final = "\t\\N\t\\N\t\\N\t\\N\t\\N\t"
 _abandoned: list[object] = []
 
 
@@ -67,8 +68,8 @@ class PostgresRunner:
             self._cursor.execute(begin, prepare=False)
             self._open = True
         self.asked = self.asked or (statement.alone and not statement.reads)
-        if statement.name == "copy":
-            return self._copy(statement)
+        if statement.copied is not None:
+            return self._copy(statement.name, statement.copied)
         sql = self._dialect.statements[statement.name]
         params = bound(statement)
         prepare = None if self._prepare and not anew else False
@@ -77,15 +78,10 @@ class PostgresRunner:
         rows = cursor.fetchall() if cursor.description is not None else []
         return Result(rows, max(cursor.rowcount, 0))
 
-    def _copy(self, statement: Statement) -> Result:
-        with self._cursor.copy(self._dialect.statements["copy"].text) as copy:
-            lines: list[str] = []
-            for row in statement.rows or ():
-                lines.append(_line(row))
-                if len(lines) >= _CHUNK:
-                    copy.write("".join(lines))
-                    lines.clear()
-            if lines:
+    def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
+        line, taken = _bare_line if name == "copy_bare" else _line, iter(rows)
+        with self._cursor.copy(self._dialect.statements[name].text) as copy:
+            while lines := [line(row) for row in islice(taken, _CHUNK)]:
                 copy.write("".join(lines))
         return Result([], max(self._cursor.rowcount, 0))
 
@@ -104,18 +100,16 @@ class PostgresRunner:
                 self._cursor.execute("ROLLBACK", prepare=False)
 
 
-def _line(row: tuple[Any, ...]) -> str:
-    """A row in COPY's text format; most rows have no options and nothing to escape."""
-    job, lane, queue, kind, rank, payload, most, due, now, expires, parent, flow, tenant, extra, state = row
-    if (
-        extra is None
-        and flow is tenant is parent is expires is None
-        and "\\" not in payload
-        and "\\" not in lane
-    ):
-        return (
-            f"{job}\t{lane}\t{queue}\t{kind}\t{rank}\t{payload}\t{most}\t{due}\t{now}{_NO_OPTIONS}{state}\n"
-        )
+def _bare_line(row: tuple[Any, ...]) -> str:
+    """A row without options in COPY's text format; most have nothing to escape."""
+    job, lane, queue, kind, rank, payload, most, due, now = row
+    if "\\" in payload or "\\" in lane:
+        return _line(row)
+    return f"{job}\t{lane}\t{queue}\t{kind}\t{rank}\t{payload}\t{most}\t{due}\t{now}\n"
+
+
+def _line(row: tuple[object, ...]) -> str:
+    """A row in COPY's text format."""
     return "\t".join([_field(value) for value in row]) + "\n"
 
 

@@ -74,7 +74,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     group_limit integer
     progress double precision
     held boolean
-    state text COLLATE "C" NOT NULL
+    state text COLLATE "C" NOT NULL DEFAULT 'ready'::text
     queue text COLLATE "C" NOT NULL
     kind text COLLATE "C" NOT NULL
     lane text COLLATE "C" NOT NULL

@@ -23,7 +23,7 @@ END;
 CREATE TABLE tenure_jobs (
     seq           INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE,
-    state         TEXT NOT NULL,
+    state         TEXT NOT NULL DEFAULT 'ready',
     epoch         INTEGER NOT NULL DEFAULT 0,
     attempt       INTEGER NOT NULL DEFAULT 0,
     lease_until   INTEGER,

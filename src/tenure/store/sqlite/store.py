@@ -64,8 +64,8 @@ def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) 
     params = statement.params
     if params.get("now", 0) is None:
         params = {**params, "now": machine_micros()}
-    if statement.name == "copy":
-        return Result([], link.many(statements["copy"].text, statement.rows or ()))
+    if statement.copied is not None:
+        return Result([], link.many(statements[statement.name].text, statement.copied))
     text, params, rows = bound(statement, statements, params)
     if rows is not None:
         return Result([], link.many(text, rows))

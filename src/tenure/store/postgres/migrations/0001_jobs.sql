@@ -21,7 +21,7 @@ CREATE TABLE tenure.jobs (
     group_limit   integer,
     progress      double precision,
     held          boolean,
-    state         text COLLATE "C" NOT NULL,
+    state         text COLLATE "C" NOT NULL DEFAULT 'ready',
     queue         text COLLATE "C" NOT NULL,
     kind          text COLLATE "C" NOT NULL,
     lane          text COLLATE "C" NOT NULL,
