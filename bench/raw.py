@@ -20,6 +20,7 @@ class Raw(Protocol):
     def bulk(self, works: list[dict[str, str]]) -> None: ...
     def claim(self, limit: int) -> list[Any]: ...
     def settle(self, rows: list[Any]) -> None: ...
+    def empty(self) -> None: ...
     def insert_one(self, payload: str) -> None: ...
     def close(self) -> None: ...
 
@@ -69,6 +70,10 @@ class RawPostgres:
             "UPDATE raw_jobs SET state = 'done', finished_at = now() WHERE id = ANY ($1)",
             ([r[0] for r in rows],),
         )
+
+    def empty(self) -> None:
+        """Start anew."""
+        self._one.execute("TRUNCATE raw_jobs, bare")
 
     def insert_one(self, payload: str) -> None:
         self._one.execute("INSERT INTO raw_jobs (id, payload) VALUES ($1, $2)", (str(uuid7()), payload))
@@ -122,6 +127,10 @@ class RawSqlite:
                 "UPDATE raw_jobs SET state = 'done', finished_at = ? WHERE id = ?",
                 ((now, r[0]) for r in rows),
             )
+
+    def empty(self) -> None:
+        """Start anew."""
+        self._db.execute("DELETE FROM raw_jobs")
 
     def insert_one(self, payload: str) -> None:
         self._db.execute(

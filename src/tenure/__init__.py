@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tenure.newjob import NewJob
     from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
-    from tenure.store.replay import Bulk
+    from tenure.store.people import Bulk
     from tenure.store.views import Explanation, WorkerSeen
 
 __version__ = "0.1.0"
@@ -49,7 +49,7 @@ _HOME = {
     "tenure.newjob": ("NewJob",),
     "tenure.outcome": ("Bury", "Cancelled", "Done", "Fail", "Outcome", "Release", "Snooze"),
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
-    "tenure.store.replay": ("Bulk",),
+    "tenure.store.people": ("Bulk",),
     "tenure.store.views": ("Explanation", "WorkerSeen"),
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

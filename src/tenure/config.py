@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tenure.errors import FieldError, StoreURLError, UsageError
+from tenure.errors import FieldError, FieldTypeError, StoreURLError, UsageError
 
 __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 
@@ -60,6 +60,8 @@ class PostgresPlace:
 def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str:
     """The URL that counts; the choice is logged, without its password."""
     env = os.environ if environ is None else environ
+    if url is not None and not isinstance(url, str):
+        raise FieldTypeError("url", "must be text", url, 'for example "sqlite:///jobs.db"')
     if url:
         chosen, why = url, "the argument"
     elif env.get("TENURE_URL"):

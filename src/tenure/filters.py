@@ -1,4 +1,4 @@
-"""Which jobs are meant: the one filter that list, replay, purge and counts understand.
+"""Which jobs are meant: the one filter that list, replay and purge understand.
 
 Every part narrows; a part left out matches everything. `older_than` and `newer_than` are measured on the store's clock:
 for finished jobs from when they finished, for the others from when they were enqueued.
@@ -35,6 +35,15 @@ class Filter:
     error: str | None = None
     older_than: Duration | None = None
     newer_than: Duration | None = None
+
+    def __post_init__(self) -> None:
+        """Lists given as generators are read once, here."""
+        for name in ("states", "kinds", "queues", "ids"):
+            values = getattr(self, name)
+            if values is not None and not isinstance(values, str):
+                if not isinstance(values, Iterable):
+                    raise FieldTypeError(name, "must be a list of text", values, 'write ["one", "two"]')
+                object.__setattr__(self, name, tuple(values))
 
     def parameters(self) -> dict[str, Any]:
         """The filter as the parameters of a statement."""

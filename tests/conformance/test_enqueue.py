@@ -183,7 +183,7 @@ def test_an_id_stored_before_leaves_the_first_job_alone(q: tenure.Queue) -> None
     first = q.enqueue("k", "first")
     before = q.get(first.id)
     again = q.enqueue("other", "second", id=first.id, priority=9, request=tenure.Request(b"late", {}))
-    assert again.id == first.id
+    assert again == tenure.Enqueued(first.id, inserted=False)
     assert (q.get(first.id), q.request(first.id), len(q.list())) == (before, None, 1)
 
 

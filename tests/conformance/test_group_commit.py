@@ -377,3 +377,24 @@ def test_more_waiting_calls_than_threads_leave_room_for_the_others(
     with tenure.open(place.url) as queue, psycopg.connect(place.postgres_url) as connection:
         queue.using(connection).enqueue_many([tenure.NewJob(kind="k", unique=key) for key in keys])
         loop.wait(work(connection.rollback))
+
+
+@everywhere
+def test_what_was_claimed_for_nobody_is_given_back(place: Place, aq: tenure.AsyncQueue, loop: Loop) -> None:
+    """A claim whose caller was cancelled meanwhile: its jobs are ready again, no attempt burned, no lease waited for."""
+
+    async def claim_and_leave() -> None:
+        await aq.enqueue_many([tenure.NewJob(kind="k") for _ in range(20)])
+        claiming = asyncio.ensure_future(aq.claim(20))
+        await asyncio.sleep(0)
+        claiming.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await claiming
+
+    async def settled() -> None:
+        while (await aq.counts())["default"]["ready"] < 20:
+            pass
+
+    loop.wait(claim_and_leave())
+    loop.wait(asyncio.wait_for(settled(), 30))
+    assert [attempt for (attempt,) in place.sql("SELECT DISTINCT attempt FROM tenure.jobs")] == [0]

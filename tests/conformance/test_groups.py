@@ -471,3 +471,23 @@ def test_a_line_enqueued_in_one_transaction_is_a_line(own_place: Place) -> None:
         ids = [tx.queue.enqueue("k", group="g").id for _ in range(3)]
     assert states(q, ids) == ["ready", "waiting", "waiting"]
     assert drain(q) == ids
+
+
+def test_a_limit_of_many_lets_many_be_ready(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind="k", group="g", group_limit=1_500) for _ in range(1_600)])
+    assert q.counts()["default"]["ready"] == 1_500
+
+
+def test_a_group_somebodys_transaction_keeps_undecided_holds_up_no_other(own_place: Place) -> None:
+    q = own_place.open()
+    heads = {group: q.enqueue("k", group=group).id for group in ("busy", "free")}
+    for group in heads:
+        q.enqueue("k", group=group)
+    claims = {claim.group: claim for claim in q.claim(10)}
+    with own_place.transaction() as tx:
+        tx.queue.enqueue("k", group="busy")
+        if own_place.store == "postgres":
+            assert q.settle(claims["free"], tenure.Done())
+            assert [claim.group for claim in q.claim(10)] == ["free"]
+    assert q.settle(claims["busy"], tenure.Done())
+    assert "busy" in [claim.group for claim in q.claim(10)]

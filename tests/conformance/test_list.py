@@ -190,3 +190,11 @@ def test_a_filter_that_matches_nothing_lists_nothing(q: tenure.Queue, which: dic
     job_in(q, "done")
     q.enqueue("k")
     assert q.list(tenure.Filter(**which)) == []
+
+
+def test_a_filter_may_be_given_generators(q: tenure.Queue) -> None:
+    wanted = [q.enqueue("a").id, q.enqueue("b").id]
+    q.enqueue("c")
+    which = tenure.Filter(kinds=(kind for kind in ("a", "b")), ids=iter(wanted))
+    assert [job.id for job in q.list(which)] == wanted[::-1]
+    assert [job.id for job in q.list(which)] == wanted[::-1]

@@ -18,7 +18,7 @@ from tests.support.places import Loop, Place
 from tests.support.postgres import PostgresServer
 from tests.support.proxy import Cut, Proxy
 
-INSERT, COPIED, COMMIT, DONE = b"INSERT INTO", b"COPY ", b"COMMIT", b".finished"
+INSERT, COPIED, COMMIT, DONE = b"INSERT INTO", b"COPY ", b"COMMIT\0", b".finished"
 
 
 @pytest.fixture(scope="module")

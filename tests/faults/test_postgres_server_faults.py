@@ -203,3 +203,16 @@ def test_a_server_that_only_reads_is_unavailable(server: PostgresServer, url: st
         server.restart("fast")
     assert q.enqueue("k").inserted
     q.close()
+
+
+def test_a_queue_outlives_any_number_of_broken_connections(postgres_url: str) -> None:
+    with postgres_schema(postgres_url) as schema:
+        url = f"{postgres_url}?schema={schema}&application_name={schema}"
+        with tenure.open(url) as q, psycopg.connect(postgres_url, autocommit=True) as other:
+            for _ in range(20):
+                q.enqueue("k")
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+                    (schema,),
+                )
+            assert q.counts()["default"]["ready"] == 20

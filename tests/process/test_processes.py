@@ -94,3 +94,33 @@ def test_a_forked_child_is_a_worker_of_its_own(url: str) -> None:
     """A name that two processes share would let one beat for the other's death."""
     _, mine, theirs, _ = json.loads(run_child(FORKER, url))
     assert mine[2] != theirs[2]
+
+
+OUTLIVED = """
+import json, os, sys, tenure
+url = sys.argv[1]
+q = tenure.open(url)
+q.enqueue("before")
+ready, go = os.pipe(), os.pipe()
+told = os.pipe()
+child = os.fork()
+if child == 0:
+    q.enqueue("first")
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    ids = [q.enqueue("later").id for _ in range(10)]
+    os.write(told[1], json.dumps(ids).encode())
+    os.kill(os.getpid(), 9)
+os.read(ready[0], 1)
+q.close()
+os.write(go[1], b"x")
+os.waitpid(child, 0)
+print(os.read(told[0], 65536).decode())
+"""
+
+
+def test_what_a_forked_child_stored_outlives_it_though_its_parent_closed_first(url: str) -> None:
+    acknowledged = json.loads(run_child(OUTLIVED, url))
+    with tenure.open(url) as q:
+        assert {job.id for job in q.list() if job.kind == "later"} == set(acknowledged)
+        assert q.counts()["default"]["ready"] == 12

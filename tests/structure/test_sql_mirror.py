@@ -76,7 +76,16 @@ ROWLESS = {
         "pause",
         "progress",
     ),
-    *("purge", "request_add", "requeue", "resume", "retain", "retain_ledger", "settle_done"),
+    *(
+        "purge",
+        "request_add",
+        "requeue",
+        "resume",
+        "retain",
+        "retain_ledger",
+        "retain_workers",
+        "settle_done",
+    ),
 }
 
 

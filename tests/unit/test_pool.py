@@ -78,3 +78,22 @@ def test_draining_takes_out_all_that_are_idle() -> None:
     pool.give_back(two)
     assert set(pool.drain()) == {one, two}
     assert pool.take() not in (one, two)
+
+
+def test_who_waits_is_served_before_those_who_take_and_give_back_all_the_time() -> None:
+    pool = Pool(object, 2)
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            pool.give_back(pool.take())
+
+    with ThreadPoolExecutor(3) as threads:
+        loops = [threads.submit(busy) for _ in range(2)]
+        try:
+            for _ in range(200):
+                pool.give_back(threads.submit(pool.take).result(30))
+        finally:
+            stop.set()
+        for loop in loops:
+            loop.result(30)

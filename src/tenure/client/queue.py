@@ -23,6 +23,7 @@ from tenure.store.enqueue import enqueue
 from tenure.store.foreign import async_runner, foreign_capabilities, is_async, runner
 from tenure.store.open import open_store
 from tenure.store.plan import arun, run
+from tenure.store.upkeep import MAX_CRASHES
 
 __all__ = ["AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"]
 
@@ -31,22 +32,31 @@ _THREADS = 8
 
 
 def open(  # noqa: A001 - tenure.open, as in io.open
-    url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD
+    url: str | None = None,
+    *,
+    clock: Clock | None = None,
+    max_payload: int = MAX_PAYLOAD,
+    max_crashes: int = MAX_CRASHES,
 ) -> Queue:
     """Open a queue, creating or migrating its schema where needed.
 
     Without a URL: $TENURE_URL, else a PostgreSQL $DATABASE_URL, else sqlite:///tenure.db. `clock` overrules the store's
-    own clock, for tests.
+    own clock, for tests. A job whose workers vanished `max_crashes` times while they ran it is dead.
     """
-    return Queue(open_store(choose_url(url)), clock=clock, max_payload=max_payload)
+    store = open_store(choose_url(url))
+    return Queue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
 
 
 async def aopen(
-    url: str | None = None, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD
+    url: str | None = None,
+    *,
+    clock: Clock | None = None,
+    max_payload: int = MAX_PAYLOAD,
+    max_crashes: int = MAX_CRASHES,
 ) -> AsyncQueue:
     """The same, to be awaited."""
     store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
-    return AsyncQueue(store, clock=clock, max_payload=max_payload)
+    return AsyncQueue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
 
 
 class _Owner:
@@ -125,11 +135,23 @@ class AsyncTransaction:
 class Queue:
     """A durable job queue that answers at once. Safe to share between threads."""
 
-    def __init__(self, store: Store, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock | None = None,
+        max_payload: int = MAX_PAYLOAD,
+        max_crashes: int = MAX_CRASHES,
+    ) -> None:
         self._store, self._max_payload = store, max_payload
         self._owner = _Owner(store, clock)
         self._verbs = Verbs(
-            store.dialect.can, lambda: store.memory, clock=clock, owner=self._owner, max_payload=max_payload
+            store.dialect.can,
+            lambda: store.memory,
+            clock=clock,
+            owner=self._owner,
+            max_payload=max_payload,
+            max_crashes=max_crashes,
         )
 
     @property
@@ -189,14 +211,27 @@ class Queue:
 class AsyncQueue:
     """A durable job queue to be awaited: plans run in a few threads of its own, a whole plan in one hop."""
 
-    def __init__(self, store: Store, *, clock: Clock | None = None, max_payload: int = MAX_PAYLOAD) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock | None = None,
+        max_payload: int = MAX_PAYLOAD,
+        max_crashes: int = MAX_CRASHES,
+    ) -> None:
         self._store, self._max_payload = store, max_payload
         self._owner = _Owner(store, clock)
         self._verbs = Verbs(
-            store.dialect.can, lambda: store.memory, clock=clock, owner=self._owner, max_payload=max_payload
+            store.dialect.can,
+            lambda: store.memory,
+            clock=clock,
+            owner=self._owner,
+            max_payload=max_payload,
+            max_crashes=max_crashes,
         )
         self._pid, self._closed = Pid(), False
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
+        self._tasks: set[asyncio.Future[Any]] = set()
         self._commits: WeakKeyDictionary[asyncio.AbstractEventLoop, GroupCommit] = WeakKeyDictionary()
 
     @property
@@ -211,7 +246,20 @@ class AsyncQueue:
         def work() -> T:
             return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable)
 
-        return await self._hop(work)
+        hop = asyncio.ensure_future(self._hop(work))
+        try:
+            return await asyncio.shield(hop)
+        except asyncio.CancelledError:
+            if call.undo is not None:
+                hop.add_done_callback(lambda done: self._take_back(call, done))
+            raise
+
+    def _take_back(self, call: Call[T], done: asyncio.Future[T]) -> None:
+        """Nobody waits for the answer any more: what was claimed is given back, not left to its lease."""
+        if not done.cancelled() and done.exception() is None and call.undo is not None and done.result():
+            task = asyncio.ensure_future(self._run(call.undo(done.result())))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
         now = self._verbs._now()  # noqa: SLF001 - one client, two modules

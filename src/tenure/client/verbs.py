@@ -30,16 +30,15 @@ from tenure.job import (
     State,
 )
 from tenure.newjob import NewJob, Row, check, check_id, check_name, new_id
-from tenure.outcome import Outcome
+from tenure.outcome import Outcome, Release
 from tenure.payload import MAX_PAYLOAD, clean_error
 from tenure.store import claim as claims_of
-from tenure.store import groups, presence, upkeep, views
-from tenure.store import replay as people
+from tenure.store import groups, people, presence, upkeep, views
 from tenure.store.dialect import Capabilities
 from tenure.store.enqueue import enqueue, enqueue_plain
 from tenure.store.lanes import LaneMemory
+from tenure.store.people import Bulk
 from tenure.store.plan import Plan
-from tenure.store.replay import Bulk
 from tenure.store.settle import check_outcome, settle
 from tenure.store.views import Explanation, WorkerSeen
 
@@ -70,6 +69,8 @@ class Call(Generic[T]):
     repeatable: bool = True
     row: Row | None = None
     """The one row it stores, where it may be stored together with others'."""
+    undo: Callable[[T], Call[Any]] | None = None
+    """How to take back what it did, where nobody is left to be told of it."""
 
 
 class Verbs:
@@ -84,7 +85,9 @@ class Verbs:
         owner: ClaimOwner | None = None,
         inside: bool = False,
         max_payload: int = MAX_PAYLOAD,
+        max_crashes: int = upkeep.MAX_CRASHES,
     ) -> None:
+        self._max_crashes = _whole(max_crashes, "max_crashes", 1, 1_000)
         self._can, self._memory, self._clock = can, memory, clock
         self._owner, self._inside, self._max_payload = owner, inside, max_payload
         self._worker = (os.getpid(), _fresh_worker())
@@ -191,13 +194,14 @@ class Verbs:
         return Call(
             lambda _: claims_of.claim(
                 self._memory(), self._can, limit=limit, queues=wanted, kinds=known, lease=length, worker=name,
-                started=started, now=now, owner=self._owner,
-            )
+                started=started, now=now, owner=self._owner, max_crashes=self._max_crashes,
+            ),
+            undo=lambda claims: self.settle_many([(c, Release()) for c in claims]),
         )  # fmt: skip
 
     def renew(self, claims: Iterable[Claim], *, lease: Duration = "30s") -> Call[Renewed]:
         """Push the leases of held claims forward; tells which were lost and which are asked to cancel."""
-        held = [_claim(c) for c in claims]
+        held = [_claim(c) for c in _many(claims, "claims")]
         length, now = _positive(lease, "lease"), self._now()
         return Call(lambda _: claims_of.renew(held, lease=length, now=now))
 
@@ -235,7 +239,11 @@ class Verbs:
         """End many claims at once; for each, whether its outcome stands."""
         pairs: Pairs = []
         given: object = self
-        for claim, outcome in settles:
+        pair: Any
+        for pair in _many(settles, "settles"):
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise FieldTypeError("settles", "must be pairs of a claim and an outcome", pair)
+            claim, outcome = pair
             if outcome is not given:
                 given, checked = outcome, _outcome(outcome)
             if type(claim) is not Claim:
@@ -262,10 +270,12 @@ class Verbs:
 
         return Call(make)
 
-    def reclaim(self, overdue_by: Duration = 0, *, limit: int = 1_000, max_crashes: int = 3) -> Call[int]:
+    def reclaim(
+        self, overdue_by: Duration = 0, *, limit: int = 1_000, max_crashes: int | None = None
+    ) -> Call[int]:
         """Take back jobs whose lease ran out (at least `overdue_by` ago); how many. Claims do this by themselves."""
         limit, now, grace = _limit(limit), self._now(), micros(parse(overdue_by, "overdue_by"))
-        most = _whole(max_crashes, "max_crashes", 1, 1_000)
+        most = self._max_crashes if max_crashes is None else _whole(max_crashes, "max_crashes", 1, 1_000)
         return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
 
     def retain(
@@ -413,6 +423,12 @@ def _names(values: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise FieldTypeError(name, "must be a list of names", values, 'write ["one", "two"]')
     return tuple(check_name(v, name) for v in values)
+
+
+def _many(values: Iterable[T], name: str) -> Iterable[T]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise FieldTypeError(name, "must be a list", values)
+    return values
 
 
 def _worker(value: object) -> str:

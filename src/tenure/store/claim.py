@@ -17,7 +17,7 @@ from tenure.store.groups import admit_woken
 from tenure.store.lanes import LaneMemory, Scope, queue_of
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
-from tenure.store.upkeep import expire, promote, reclaim
+from tenure.store.upkeep import MAX_CRASHES, expire, promote, reclaim
 
 __all__ = ["claim", "progress", "renew"]
 
@@ -41,6 +41,7 @@ def claim(
     started: bool,
     now: int | None,
     owner: ClaimOwner | None,
+    max_crashes: int = MAX_CRASHES,
 ) -> Plan[list[Claim]]:
     """Take up to `limit` jobs: higher priority first, then earlier run_at, then seq."""
     scope = memory.scope(queues, kinds)
@@ -51,7 +52,7 @@ def claim(
             scope, can, limit, terms
         )
     if len(taken) < limit:
-        yield from _tend(memory, can, now)
+        yield from _tend(memory, can, now, max_crashes)
         scope.forget_marks()
         for _ in range(_TRIES):
             more = yield from _take(scope, can, limit - len(taken), terms)
@@ -115,7 +116,7 @@ def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
     return dict(answer.rows)
 
 
-def _tend(memory: LaneMemory, can: Capabilities, now: int | None) -> Plan[None]:
+def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: int) -> Plan[None]:
     """Do the chores that stand between jobs and a claim; a sweep starts where the last one ended, now and then anew."""
     anew = not can.marks or now is not None or time.monotonic() - memory.swept_all > _SWEEP_ALL_EVERY
     after = 0 if anew else max(memory.swept - _SLACK, 0)
@@ -129,7 +130,7 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None) -> Plan[None]:
     if due:
         yield from promote(can, limit=_CHORE, after=after, now=now)
     if overdue:
-        yield from reclaim(can, limit=_CHORE, after=after, now=now)
+        yield from reclaim(can, limit=_CHORE, after=after, now=now, max_crashes=max_crashes)
     if woken:
         yield from admit_woken(can)
 

@@ -30,13 +30,14 @@ def enqueue(
     rows: Sequence[Row], can: Capabilities, *, now: int | None, again: bool = False, inside: bool = False
 ) -> Plan[list[Enqueued]]:
     """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
+    met = False
     if len(rows) == 1 and rows[0].alone and not again and not inside:
         answer = yield _one(rows[0], now)
         if answer.changed == 1:
             return [Enqueued(rows[0].id, inserted=True)]
-        again = True
+        met = True
     found: dict[str, JobId] = {}
-    if again or any(r.named and r.request is not None for r in rows):
+    if again or met or any(r.named for r in rows):
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
     found |= yield from _take_periods(periods, now, again=again)
@@ -62,7 +63,8 @@ def enqueue(
             headers = pack_headers(row.request.headers)
             yield Statement("request_add", {"id": row.id, "body": row.request.body, "headers": headers})
     yield from admit([r.group_key for r in inserted if r.group_key is not None], can)
-    return [Enqueued(found[r.id], inserted=found[r.id] == r.id) for r in rows]
+    before = set() if again else stored_before
+    return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
 
 
 def _one(row: Row, now: int | None) -> Statement:

@@ -43,10 +43,6 @@ def admit_woken(can: Capabilities) -> Plan[int]:
     keys = [key for (key,) in answer.rows]
     if not keys:
         return 0
-    answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
-    keys = [key for key, locked in answer.rows if locked]
-    if not keys:
-        return 0
     yield Statement("woken", {"groups": pack_groups(keys)})
     answer = yield Statement("admit", {"groups": pack_groups(keys)})
     return answer.changed

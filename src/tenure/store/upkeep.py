@@ -19,6 +19,8 @@ __all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain"]
 ALIVE = 30_000_000
 """How long after its last beat a worker counts as alive, in microseconds."""
 MAX_CRASHES = 3
+_FORGOTTEN = 86_400_000_000
+"""How long a worker that vanished is remembered, in microseconds: a day."""
 
 
 class _Expired(NamedTuple):
@@ -101,4 +103,5 @@ def retain(ages: Mapping[State, int], *, limit: int, now: int | None, queue: str
             answer = yield Statement("retain", params)
             gone += answer.changed
     yield Statement("retain_ledger", {"limit": limit, "now": now})
+    yield Statement("retain_workers", {"age": _FORGOTTEN, "now": now})
     return gone

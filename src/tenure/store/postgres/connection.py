@@ -33,10 +33,11 @@ POOL: Final = 8
 PREPARE_AFTER: Final = 3
 _CHUNK: Final = 500
 _IDLE: Final = psycopg.pq.TransactionStatus.IDLE
-_BEGIN_READING: Final = "BEGIN; SET LOCAL enable_seqscan = on"
-_NO_SEQSCAN: Final = "-c enable_seqscan=off -c jit=off"
+_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_BEGIN_READING: Final = f"{_BEGIN}; SET LOCAL enable_seqscan = on"
+_SESSION: Final = "-c enable_seqscan=off -c jit=off -c lock_timeout=10s"
 """Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that."""
-_BEGIN_IMPATIENT: Final = "BEGIN; SET LOCAL lock_timeout = '50ms'"
+_BEGIN_IMPATIENT: Final = f"{_BEGIN}; SET LOCAL lock_timeout = '50ms'"
 _AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _abandoned: list[object] = []
@@ -64,7 +65,7 @@ class PostgresRunner:
         """Run one statement."""
         anew = statement.name in NEVER_PREPARED
         if not self._open and not (statement.alone and self._patient and not anew):
-            begin = _BEGIN_READING if anew else "BEGIN" if self._patient else _BEGIN_IMPATIENT
+            begin = _BEGIN_READING if anew else _BEGIN if self._patient else _BEGIN_IMPATIENT
             self._cursor.execute(begin, prepare=False)
             self._open = True
         self.asked = self.asked or (statement.alone and not statement.reads)
@@ -203,7 +204,7 @@ class PostgresStore:
             "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
         }  # fmt: skip
         if not self.place.pgbouncer and "options=" not in self.place.conninfo:
-            options["options"] = _NO_SEQSCAN
+            options["options"] = _SESSION
         if "connect_timeout" not in self.place.conninfo:
             options["connect_timeout"] = 10
         if "application_name" not in self.place.conninfo:
@@ -220,7 +221,7 @@ class PostgresStore:
         """What an error means: another try, or a sentence for people."""
         state, link = cause.sqlstate or "", runner.link
         if link.broken or link.closed or state.startswith(("08", "57P")):
-            link.close()
+            self._throw_away(runner)
             self._drop_idle()
             return Broken(
                 cause, f"PostgreSQL went away: {_first_line(cause)}; check the server", asked=runner.asked

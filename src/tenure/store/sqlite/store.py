@@ -6,14 +6,16 @@ BEGIN IMMEDIATE, so it never fails half way because somebody else wrote first. `
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
+from weakref import WeakSet
 
 from tenure.clock import machine_micros
 from tenure.config import SqlitePlace
 from tenure.errors import StoreRefused, UsageError
-from tenure.store.base import Make, Pid, with_patience
+from tenure.store.base import Make, with_patience
 from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
@@ -28,7 +30,25 @@ __all__ = ["SqliteRunner", "SqliteStore"]
 T = TypeVar("T")
 OLDEST: Final = (3, 37, 0)
 APPLICATION: Final = 0x74656E75
-_abandoned: list[object] = []
+_stores: WeakSet[SqliteStore] = WeakSet()
+
+
+def _before_fork() -> None:
+    """Close every connection before the process forks, and let nobody open one until it has.
+
+    SQLite keeps its locks per process and believes a forked child to hold its parent's: with a connection open across
+    the fork, whoever closes last may delete a log that the other still writes to. Parent and child both open anew.
+    """
+    for store in list(_stores):
+        store.before_fork()
+
+
+def _after_fork() -> None:
+    for store in list(_stores):
+        store.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 class SqliteRunner:
@@ -79,11 +99,11 @@ class SqliteStore:
         self.place, self._patience = place, patience
         self.dialect: Dialect = sqlite_dialect(place.prefix)
         self.memory = LaneMemory()
-        self._pid = Pid()
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
         self._held: list[tuple[int, int]] = []
         self._closed = False
+        _stores.add(self)
         try:
             with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
         except BaseException:
@@ -95,8 +115,6 @@ class SqliteStore:
         which = 1 if reads else 0
 
         def once(again: bool) -> T:
-            if not self._pid.mine:
-                self._abandon()
             with self._locks[which]:
                 try:
                     return run(
@@ -123,14 +141,27 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file."""
         self._closed = True
-        if self._pid.mine:
-            for which in (0, 1):
-                with self._locks[which]:
-                    link, self._links[which] = self._links[which], None
-                    if link is not None:
-                        link.close()
-            while self._held:
-                release_library(self._held.pop())
+        for which in (0, 1):
+            with self._locks[which]:
+                self._let_go(which)
+
+    def before_fork(self) -> None:
+        """Let go of the file, and keep everybody out until `after_fork`."""
+        for which in (0, 1):
+            self._locks[which].acquire()
+            self._let_go(which)
+
+    def after_fork(self) -> None:
+        """Let everybody in again; a child starts with an empty memory."""
+        self.memory = LaneMemory()
+        for which in (0, 1):
+            self._locks[which].release()
+
+    def _let_go(self, which: int) -> None:
+        link, self._links[which] = self._links[which], None
+        if link is not None:
+            link.close()
+            release_library(self._held.pop())
 
     def _link(self, which: int) -> Link:
         if self._closed:
@@ -139,14 +170,6 @@ class SqliteStore:
         if link is None:
             link = self._links[which] = self._connect()
         return link
-
-    def _abandon(self) -> None:
-        """In a forked child: leave the parent's connections alone, unclosed, and start afresh."""
-        _abandoned.append(self._links)
-        self._pid = Pid()
-        self._locks = (threading.RLock(), threading.RLock())
-        self._links, self._held = [None, None], []
-        self.memory = LaneMemory()
 
     def _connect(self) -> Link:
         place = self.place

@@ -1,7 +1,7 @@
 -- find: the ids of finished jobs that match, oldest first, after the one the last look ended with.
 SELECT f.id::text AS id, f.state
     FROM tenure.finished f
-    WHERE (:after::uuid IS NULL OR f.id > :after::uuid)
+    WHERE f.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid)
       AND (:states::text IS NULL OR f.state IN (SELECT json_array_elements_text(:states::text::json)))
       AND (:kinds::text IS NULL OR f.kind IN (SELECT json_array_elements_text(:kinds::text::json)))
       AND (:queues::text IS NULL OR f.queue IN (SELECT json_array_elements_text(:queues::text::json)))

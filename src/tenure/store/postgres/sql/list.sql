@@ -4,7 +4,7 @@
        j.extra, j.error, j.group_limit, j.state, j.worker, NULL::bigint AS finished_at, j.outcome, j.reason, NULL AS result, j.progress,
        j.progress_note, j.cancel_at
     FROM tenure.jobs j
-    WHERE (:before::uuid IS NULL OR j.id < :before::uuid)
+    WHERE j.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
       AND (:states::text IS NULL OR j.state IN (SELECT json_array_elements_text(:states::text::json)))
       AND (:kinds::text IS NULL OR j.kind IN (SELECT json_array_elements_text(:kinds::text::json)))
       AND (:queues::text IS NULL OR j.queue IN (SELECT json_array_elements_text(:queues::text::json)))
@@ -24,7 +24,7 @@ UNION ALL
        f.extra, f.error, f.group_limit, f.state, f.worker, f.finished_at, f.outcome, f.reason, f.result, f.progress,
        f.progress_note, f.cancel_at
     FROM tenure.finished f
-    WHERE (:before::uuid IS NULL OR f.id < :before::uuid)
+    WHERE f.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
       AND (:states::text IS NULL OR f.state IN (SELECT json_array_elements_text(:states::text::json)))
       AND (:kinds::text IS NULL OR f.kind IN (SELECT json_array_elements_text(:kinds::text::json)))
       AND (:queues::text IS NULL OR f.queue IN (SELECT json_array_elements_text(:queues::text::json)))

@@ -1,6 +1,10 @@
 -- replay: finished jobs go back to the line as new; one whose unique slot is taken stays where it is.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
-back AS (
+f AS MATERIALIZED (
+    SELECT * FROM tenure.finished
+    WHERE id IN (SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))
+    ORDER BY id FOR UPDATE
+), back AS (
     INSERT INTO tenure.jobs (
         id, seq, epoch, run_at, created_at, rank, attempt, max_attempts, crashes, group_limit, state, queue, kind,
         lane, payload, unique_hash, group_key, parent, flow, tenant, extra, settled_epoch, trace, outcome)
@@ -9,12 +13,11 @@ back AS (
            f.queue || E'\x1f' || f.kind || E'\x1f' || to_char(f.rank + 32768, 'FM00000'), f.payload,
            f.unique_hash, f.group_key, f.parent, f.flow,
            f.tenant, f.extra, f.settled_epoch, f.trace, f.outcome
-    FROM n, tenure.finished f
-    WHERE f.id IN (SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))
+    FROM n, f
     ORDER BY f.seq
     ON CONFLICT DO NOTHING
     RETURNING id, group_key
 ), gone AS (
-    DELETE FROM tenure.finished f USING back WHERE f.id = back.id
+    DELETE FROM tenure.finished d USING back WHERE d.id = back.id
 )
 SELECT id::text AS id, group_key FROM back

@@ -1,7 +1,7 @@
 -- find: the ids of finished jobs that match, oldest first, after the one the last look ended with.
 SELECT j.id, j.state
 FROM tenure_jobs j
-WHERE j.finished_at IS NOT NULL AND (:after IS NULL OR j.id > :after)
+WHERE j.finished_at IS NOT NULL AND j.id > coalesce(:after, '')
   AND (:states IS NULL OR j.state IN (SELECT value FROM json_each(:states)))
   AND (:kinds IS NULL OR j.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:queues IS NULL OR j.queue IN (SELECT value FROM json_each(:queues)))

@@ -4,7 +4,7 @@ SELECT j.id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.ma
        j.extra, j.error, j.group_limit, j.state, j.worker, j.finished_at, j.outcome, j.reason, j.result, j.progress,
        j.progress_note, j.cancel_at
 FROM tenure_jobs j
-WHERE (:before IS NULL OR j.id < :before)
+WHERE j.id < coalesce(:before, 'g')
   AND (:states IS NULL OR j.state IN (SELECT value FROM json_each(:states)))
   AND (:kinds IS NULL OR j.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:queues IS NULL OR j.queue IN (SELECT value FROM json_each(:queues)))
