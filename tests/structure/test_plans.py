@@ -219,7 +219,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
     [
         ("claim", {"tenure_jobs_ready"}),
         ("gaps", {"tenure_jobs_ready"}),
-        ("claim_take", {"INTEGER PRIMARY KEY"}),
+        ("claim_take_run", {"INTEGER PRIMARY KEY"}),
         ("tend", {"tenure_jobs_scheduled", "tenure_jobs_lease", "tenure_jobs_expiry"}),
         ("settle_done", {"INTEGER PRIMARY KEY"}),
         ("renew", {"INTEGER PRIMARY KEY"}),

@@ -29,7 +29,7 @@ from tenure.job import (
     Request,
     State,
 )
-from tenure.newjob import NewJob, Row, check, check_id, check_name, new_id
+from tenure.newjob import NewJob, Row, check, check_id, check_name, is_bare, new_id
 from tenure.outcome import Outcome, Release
 from tenure.payload import MAX_PAYLOAD, clean_error
 from tenure.store import claim as claims_of
@@ -157,12 +157,13 @@ class Verbs:
                     f"jobs[{at}]", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)"
                 )
         now = self._now()
-        if self._can.copies and len(jobs) >= _COPY_FROM and all(map(_plain, jobs)):
+        bare = self._can.copies and len(jobs) >= _COPY_FROM and all(map(is_bare, jobs))
+        if bare or (self._can.copies and len(jobs) >= _COPY_FROM and all(map(_plain, jobs))):
             ids = [new_id() for _ in jobs]
 
             def make_copy(again: bool) -> Plan[Answers]:
                 if not again:
-                    return enqueue_plain(jobs, ids, now=now, limit=self._max_payload)
+                    return enqueue_plain(jobs, ids, bare=bare, now=now, limit=self._max_payload)
                 rows = [check(j, self._max_payload, i) for j, i in zip(jobs, ids, strict=True)]
                 return enqueue(rows, self._can, now=now, again=True)
 

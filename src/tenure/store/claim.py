@@ -75,7 +75,7 @@ def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) ->
             )
             rows += answer.rows
         if rows:
-            yield Statement("claim_take", {**terms, "seqs": str([r[1] for r in rows])})
+            yield _taking([r[1] for r in rows], terms)
     else:
         lanes = pack([scope.row(lane, quota) for lane, quota in quotas.items()])
         answer = yield Statement("claim", {**terms, "lanes": lanes, "gaps": "[]", "limit": limit}, alone=True)
@@ -83,6 +83,14 @@ def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) ->
     if can.marks:
         scope.advance(rows)
     return rows
+
+
+def _taking(seqs: list[int], terms: dict[str, Any]) -> Statement:
+    """The second half of a claim in two statements."""
+    low, high = min(seqs), max(seqs)
+    if high - low + 1 == len(seqs):
+        return Statement("claim_take_run", {**terms, "low": low, "high": high})
+    return Statement("claim_take", {**terms, "seqs": str(seqs)})
 
 
 def _take_quickly(

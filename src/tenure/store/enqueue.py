@@ -10,7 +10,7 @@ from typing import Any
 
 from tenure.errors import StoreError
 from tenure.job import Enqueued, JobId
-from tenure.newjob import NewJob, Row, check, copied_bare, is_bare
+from tenure.newjob import NewJob, Row, check, copied_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
@@ -78,7 +78,7 @@ def _one(row: Row, now: int | None) -> Statement:
 
 
 def enqueue_plain(
-    jobs: Sequence[NewJob], ids: Sequence[JobId], *, now: int | None, limit: int = MAX_PAYLOAD
+    jobs: Sequence[NewJob], ids: Sequence[JobId], *, bare: bool, now: int | None, limit: int = MAX_PAYLOAD
 ) -> Plan[list[Enqueued]]:
     """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent.
 
@@ -86,7 +86,7 @@ def enqueue_plain(
     """
     answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
     moment: int = answer.rows[0][0]
-    if all(map(is_bare, jobs)):
+    if bare:
         yield Statement(
             "copy_bare", {}, copied=(copied_bare(j, i, limit, moment) for j, i in zip(jobs, ids, strict=True))
         )
