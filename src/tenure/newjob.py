@@ -6,7 +6,7 @@ Whatever breaks a rule raises an error that names the field, the rule, the value
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -214,10 +214,22 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     )
 
 
-def copied_bare(job: NewJob, given: JobId, limit: int, now: int) -> tuple[object, ...]:
-    """A job without options as a bulk copy takes it."""
-    lane, queue, kind, rank, most = _place_of(job)
-    return (given, lane, queue, kind, rank, encode(job.payload, "payload", limit), most, now, now)
+def copied_bare(
+    jobs: Iterable[NewJob], ids: Iterable[JobId], limit: int, now: int
+) -> Iterator[tuple[object, ...]]:
+    """Jobs without options as a bulk copy takes them; a bulk is mostly of one place, so the last one is kept at hand."""
+    queue, kind, priority, most = None, None, None, None
+    lane = rank = None
+    for job, given in zip(jobs, ids, strict=True):
+        if (
+            job.queue is not queue
+            or job.kind is not kind
+            or job.priority is not priority
+            or job.max_attempts is not most
+        ):
+            lane, queue, kind, rank, most = _place_of(job)
+            priority = job.priority
+        yield (given, lane, queue, kind, rank, encode(job.payload, "payload", limit), most, now, now)
 
 
 def _place_of(job: NewJob) -> _Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -45,3 +46,17 @@ def test_the_code_in_the_readme_runs(block: str, tmp_path: Path) -> None:
 def test_the_file_at_the_top_of_the_readme_is_made_where_it_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", BLOCKS[0]], cwd=tmp_path, timeout=60, check=True)
     assert (tmp_path / "jobs.db").exists()
+
+
+def test_the_figures_in_the_readme_are_those_that_were_kept() -> None:
+    kept = json.loads((ROOT / "bench" / "results" / "store.json").read_text("utf-8"))
+    assert len(kept["rows"]) > 10
+    for row in kept["rows"]:
+        told = "reached" if row["reached"] else "missed"
+        assert f"| {row['store']} | {row['what']} | {row['ratio']:.2f} | {row['want']} | {told} |" in README
+
+
+def test_no_placeholder_is_left_in_the_docs() -> None:
+    for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text("utf-8")
+        assert re.findall(r"\b[A-Z]+_(?:TABLE|TEST)\b", text) == []

@@ -87,9 +87,7 @@ def enqueue_plain(
     answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
     moment: int = answer.rows[0][0]
     if bare:
-        yield Statement(
-            "copy_bare", {}, copied=(copied_bare(j, i, limit, moment) for j, i in zip(jobs, ids, strict=True))
-        )
+        yield Statement("copy_bare", {}, copied=copied_bare(jobs, ids, limit, moment))
     else:
         yield Statement(
             "copy", {}, copied=(check(j, limit, i).copied(moment) for j, i in zip(jobs, ids, strict=True))
