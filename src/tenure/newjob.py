@@ -31,6 +31,7 @@ __all__ = [
     "check",
     "check_id",
     "check_name",
+    "check_whole",
     "copied_bare",
     "is_bare",
     "lane_of",
@@ -186,7 +187,7 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     group_limit = None
     if job.group is not None:
         _key(job.group, "group", MAX_GROUP)
-        group_limit = _whole(job.group_limit, "group_limit", 1, _INT32_MAX)
+        group_limit = check_whole(job.group_limit, "group_limit", 1, _INT32_MAX)
         if job.order not in ("strict", "start"):
             raise FieldError("order", 'must be "strict" or "start"', job.order)
     return Row(
@@ -244,8 +245,8 @@ def _place_of(job: NewJob) -> _Place:
 def _check_place(queue: object, kind: object, priority: object, max_attempts: object) -> _Place:
     """Where a job stands in the line; the same few places come again and again, so they are remembered."""
     q, k = check_name(queue, "queue"), check_name(kind, "kind")
-    rank = -_whole(priority, "priority", _INT16.start, _INT16.stop - 1)
-    most = _whole(max_attempts, "max_attempts", 1, _INT32_MAX)
+    rank = -check_whole(priority, "priority", _INT16.start, _INT16.stop - 1)
+    most = check_whole(max_attempts, "max_attempts", 1, _INT32_MAX)
     if len(_places) >= _REMEMBERED:
         _places.clear()
     place = _places[q, k, -rank, most] = (lane_of(q, k, rank), q, k, rank, most)
@@ -275,7 +276,8 @@ def _when(
     )
 
 
-def _whole(value: object, name: str, low: int, high: int) -> int:
+def check_whole(value: object, name: str, low: int, high: int) -> int:
+    """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise FieldTypeError(name, "must be a whole number", value)
     if not low <= value <= high:

@@ -12,6 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from tenure.client.arguments import (
+    MAX_LIMIT,
+    claim_of,
+    filter_of,
+    is_plain,
+    is_share,
+    limit_of,
+    many,
+    names_of,
+    outcome_of,
+    positive,
+    worker_of,
+)
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
@@ -29,7 +42,7 @@ from tenure.job import (
     Request,
     State,
 )
-from tenure.newjob import NewJob, Row, check, check_id, check_name, is_bare, new_id
+from tenure.newjob import NewJob, Row, check, check_id, check_name, check_whole, is_bare, new_id
 from tenure.outcome import Outcome, Release
 from tenure.payload import MAX_PAYLOAD, clean_error
 from tenure.store import claim as claims_of
@@ -39,7 +52,7 @@ from tenure.store.enqueue import enqueue, enqueue_plain
 from tenure.store.lanes import LaneMemory
 from tenure.store.people import Bulk
 from tenure.store.plan import Plan
-from tenure.store.settle import check_outcome, settle
+from tenure.store.settle import settle
 from tenure.store.views import Explanation, WorkerSeen
 
 __all__ = ["Call", "Verbs"]
@@ -57,7 +70,6 @@ Counts = dict[str, dict[str, int]]
 Pauses = dict[str, datetime]
 
 _COPY_FROM = 50
-_MAX_LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ class Verbs:
         max_payload: int = MAX_PAYLOAD,
         max_crashes: int = upkeep.MAX_CRASHES,
     ) -> None:
-        self._max_crashes = _whole(max_crashes, "max_crashes", 1, 1_000)
+        self._max_crashes = check_whole(max_crashes, "max_crashes", 1, 1_000)
         self._can, self._memory, self._clock = can, memory, clock
         self._owner, self._inside, self._max_payload = owner, inside, max_payload
         self._worker = (os.getpid(), _fresh_worker())
@@ -158,7 +170,7 @@ class Verbs:
                 )
         now = self._now()
         bare = self._can.copies and len(jobs) >= _COPY_FROM and all(map(is_bare, jobs))
-        if bare or (self._can.copies and len(jobs) >= _COPY_FROM and all(map(_plain, jobs))):
+        if bare or (self._can.copies and len(jobs) >= _COPY_FROM and all(map(is_plain, jobs))):
             ids = [new_id() for _ in jobs]
 
             def make_copy(again: bool) -> Plan[Answers]:
@@ -186,11 +198,11 @@ class Verbs:
         Nothing to claim is an empty list. `started=False` says that the jobs will first wait in the worker's buffer:
         if the worker vanishes they are taken back without counting a crash.
         """
-        limit = _limit(limit)
-        wanted = _names(queues, "queues")
-        known = _names(kinds, "kinds")
-        length = _positive(lease, "lease")
-        name = self.worker if worker is None else _worker(worker)
+        limit = limit_of(limit)
+        wanted = names_of(queues, "queues")
+        known = names_of(kinds, "kinds")
+        length = positive(lease, "lease")
+        name = self.worker if worker is None else worker_of(worker)
         now = self._now()
         return Call(
             lambda _: claims_of.claim(
@@ -202,21 +214,21 @@ class Verbs:
 
     def renew(self, claims: Iterable[Claim], *, lease: Duration = "30s") -> Call[Renewed]:
         """Push the leases of held claims forward; tells which were lost and which are asked to cancel."""
-        held = [_claim(c) for c in _many(claims, "claims")]
-        length, now = _positive(lease, "lease"), self._now()
+        held = [claim_of(c) for c in many(claims, "claims")]
+        length, now = positive(lease, "lease"), self._now()
         return Call(lambda _: claims_of.renew(held, lease=length, now=now))
 
     def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
         """Tell how far a held job is, from 0 to 1; False if the claim is lost."""
-        _claim(claim)
-        if not _is_share(done):
+        claim_of(claim)
+        if not is_share(done):
             raise FieldError("done", "must be a number from 0 to 1", done)
         words = None if note is None else clean_error(note, 500)
         return Call(lambda _: claims_of.progress(claim, done=float(done), note=words))
 
     def settle(self, claim: Claim, outcome: Outcome) -> Call[bool]:
         """End a claim. False: the claim was lost, and nothing was changed."""
-        pairs = [(_claim(claim), _outcome(outcome))]
+        pairs = [(claim_of(claim), outcome_of(outcome))]
         now = self._now()
 
         def make(_: bool) -> Plan[bool]:
@@ -227,7 +239,7 @@ class Verbs:
 
     def settle_in(self, claim: Claim, outcome: Outcome) -> Call[bool]:
         """End a claim here and now, in the caller's transaction: one that was settled before is lost."""
-        pairs = [(_claim(claim), _outcome(outcome))]
+        pairs = [(claim_of(claim), outcome_of(outcome))]
         now = self._now()
 
         def make(_: bool) -> Plan[bool]:
@@ -241,14 +253,14 @@ class Verbs:
         pairs: Pairs = []
         given: object = self
         pair: Any
-        for pair in _many(settles, "settles"):
+        for pair in many(settles, "settles"):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise FieldTypeError("settles", "must be pairs of a claim and an outcome", pair)
             claim, outcome = pair
             if outcome is not given:
-                given, checked = outcome, _outcome(outcome)
+                given, checked = outcome, outcome_of(outcome)
             if type(claim) is not Claim:
-                _claim(claim)
+                claim_of(claim)
             pairs.append((claim, checked))
         now = self._now()
         return Call(lambda _: settle(pairs, self._can, now=now, inside=self._inside))
@@ -260,7 +272,7 @@ class Verbs:
 
     def promote(self, limit: int = 1_000) -> Call[int]:
         """Make due jobs ready, and look after groups; how many jobs moved. Claims do this by themselves."""
-        limit, now = _limit(limit), self._now()
+        limit, now = limit_of(limit), self._now()
 
         def make(_: bool) -> Plan[int]:
             moved = yield from upkeep.promote(self._can, limit=limit, now=now)
@@ -275,8 +287,8 @@ class Verbs:
         self, overdue_by: Duration = 0, *, limit: int = 1_000, max_crashes: int | None = None
     ) -> Call[int]:
         """Take back jobs whose lease ran out (at least `overdue_by` ago); how many. Claims do this by themselves."""
-        limit, now, grace = _limit(limit), self._now(), micros(parse(overdue_by, "overdue_by"))
-        most = self._max_crashes if max_crashes is None else _whole(max_crashes, "max_crashes", 1, 1_000)
+        limit, now, grace = limit_of(limit), self._now(), micros(parse(overdue_by, "overdue_by"))
+        most = self._max_crashes if max_crashes is None else check_whole(max_crashes, "max_crashes", 1, 1_000)
         return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
 
     def retain(
@@ -286,7 +298,7 @@ class Verbs:
         cancelled: Duration | None = None,
         dead: Duration | None = None,
         queue: str | None = None,
-        limit: int = _MAX_LIMIT,
+        limit: int = MAX_LIMIT,
     ) -> Call[int]:
         """Delete jobs that finished longer ago than this; how many, at most `limit` a call. 0 or None: keep them."""
         ages: dict[State, int] = {}
@@ -295,12 +307,12 @@ class Verbs:
             if span:
                 ages[state] = span
         only = None if queue is None else check_name(queue, "queue")
-        limit, now = _limit(limit), self._now()
+        limit, now = limit_of(limit), self._now()
         return Call(lambda _: upkeep.retain(ages, limit=limit, now=now, queue=only))
 
-    def purge(self, which: Filter, *, limit: int = _MAX_LIMIT) -> Call[int]:
+    def purge(self, which: Filter, *, limit: int = MAX_LIMIT) -> Call[int]:
         """Delete finished jobs that match, dead ones too; how many, at most `limit` a call."""
-        which, limit, now = _filter(which), _limit(limit), self._now()
+        which, limit, now = filter_of(which), limit_of(limit), self._now()
         return Call(lambda _: people.purge(which, limit=limit, now=now))
 
     def replay(self, id: str) -> Call[Replayed]:
@@ -310,7 +322,7 @@ class Verbs:
 
     def replay_many(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
         """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer."""
-        which, limit, now = _filter(which), _limit(limit), self._now()
+        which, limit, now = filter_of(which), limit_of(limit), self._now()
         start = None if after is None else check_id(after, "after")
         return Call(
             lambda _: people.replay_many(which, self._can, limit=limit, after=start, now=now),
@@ -333,8 +345,8 @@ class Verbs:
 
     def counts(self, queues: Iterable[str] | None = None, *, cap: int | None = None) -> Call[Counts]:
         """Jobs per queue and state, zeros too. Exact; with `cap` an estimate that looks at no more than that many."""
-        wanted = _names(queues, "queues")
-        most = None if cap is None else _whole(cap, "cap", 1, 1_000_000_000)
+        wanted = names_of(queues, "queues")
+        most = None if cap is None else check_whole(cap, "cap", 1, 1_000_000_000)
         return Call(lambda _: views.counts(wanted, most), reads=True)
 
     def get(self, id: str) -> Call[Job | None]:
@@ -344,7 +356,7 @@ class Verbs:
 
     def list(self, which: Filter | None = None, *, limit: int = 100, before: str | None = None) -> Call[Jobs]:
         """Jobs that match, newest first; the next page is `before` the last one's id."""
-        found, limit, now = Filter() if which is None else _filter(which), _limit(limit), self._now()
+        found, limit, now = Filter() if which is None else filter_of(which), limit_of(limit), self._now()
         start = None if before is None else check_id(before, "before")
         return Call(lambda _: views.list_jobs(found, limit=limit, before=start, now=now), reads=True)
 
@@ -372,13 +384,13 @@ class Verbs:
         about: str | None = None,
     ) -> Call[None]:
         """A worker says that it lives and what it takes, so that a lost lease can be told from a crash."""
-        name, now = _worker(worker), self._now()
-        wanted, known = _names(queues, "queues"), _names(kinds, "kinds")
+        name, now = worker_of(worker), self._now()
+        wanted, known = names_of(queues, "queues"), names_of(kinds, "kinds")
         return Call(lambda _: presence.beat(name, queues=wanted, kinds=known, about=about, now=now))
 
     def leave(self, worker: str) -> Call[None]:
         """A worker says goodbye."""
-        name = _worker(worker)
+        name = worker_of(worker)
         return Call(lambda _: presence.leave(name))
 
     def workers(self) -> Call[Workers]:
@@ -389,67 +401,3 @@ class Verbs:
 
 def _fresh_worker() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{new_id()}"
-
-
-def _plain(job: NewJob) -> bool:
-    return job.unique is None and job.group is None and job.request is None and job.id is None
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise FieldTypeError(name, "must be a whole number", value)
-    if not low <= value <= high:
-        raise FieldError(name, f"must be from {low} to {high}", value)
-    return value
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _limit(value: object) -> int:
-    return _whole(value, "limit", 1, _MAX_LIMIT)
-
-
-def _positive(value: Duration, name: str) -> int:
-    span = micros(parse(value, name))
-    if span == 0:
-        raise FieldError(name, "must be longer than zero", value)
-    return span
-
-
-def _names(values: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
-    if values is None:
-        return None
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise FieldTypeError(name, "must be a list of names", values, 'write ["one", "two"]')
-    return tuple(check_name(v, name) for v in values)
-
-
-def _many(values: Iterable[T], name: str) -> Iterable[T]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise FieldTypeError(name, "must be a list", values)
-    return values
-
-
-def _worker(value: object) -> str:
-    return check_name(value, "worker")
-
-
-def _claim(value: object) -> Claim:
-    if not isinstance(value, Claim):
-        raise FieldTypeError("claim", "must be a Claim, as claim() returned it", value)
-    return value
-
-
-def _outcome(value: Outcome) -> Outcome:
-    if not isinstance(value, Outcome):
-        raise FieldTypeError("outcome", "must be Done, Fail, Snooze, Release, Bury or Cancelled", value)
-    return check_outcome(value)
-
-
-def _filter(value: object) -> Filter:
-    if not isinstance(value, Filter):
-        raise FieldTypeError("which", "must be a Filter", value, 'tenure.Filter(states=["dead"])')
-    value.parameters()
-    return value

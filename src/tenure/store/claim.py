@@ -48,9 +48,8 @@ def claim(
     taken: list[tuple[Any, ...]] = []
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
     if now is None and scope.fresh:
-        taken = yield from (_take_quickly if can.marks and len(scope.mine) == 1 else _take)(
-            scope, can, limit, terms
-        )
+        quick = can.marks and len(scope.mine) == 1
+        taken = yield from (_take_quickly(scope, limit, terms) if quick else _take(scope, can, limit, terms))
     if len(taken) < limit:
         yield from _tend(memory, can, now, max_crashes)
         scope.forget_marks()
@@ -93,12 +92,7 @@ def _taking(seqs: list[int], terms: dict[str, Any]) -> Statement:
     return Statement("claim_take", {**terms, "seqs": str(seqs)})
 
 
-def _take_quickly(
-    scope: Scope,
-    can: Capabilities,  # noqa: ARG001 - the shape of _take
-    limit: int,
-    terms: dict[str, Any],
-) -> Plan[list[tuple[Any, ...]]]:
+def _take_quickly(scope: Scope, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
     """The same in one statement, where there is one lane to choose from; it takes nothing if a new lane came up."""
     lanes = pack([scope.row(lane, limit) for lane in scope.mine])
     answer = yield Statement(

@@ -1,0 +1,97 @@
+"""What users pass, checked: each helper returns the argument as plans take it, or raises an error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from tenure.duration import Duration, micros, parse
+from tenure.errors import FieldError, FieldTypeError
+from tenure.filters import Filter
+from tenure.job import Claim
+from tenure.newjob import NewJob, check_name, check_whole
+from tenure.outcome import Outcome
+from tenure.store.settle import check_outcome
+
+__all__ = [
+    "MAX_LIMIT",
+    "claim_of",
+    "filter_of",
+    "is_plain",
+    "is_share",
+    "limit_of",
+    "many",
+    "names_of",
+    "outcome_of",
+    "positive",
+    "worker_of",
+]
+
+T = TypeVar("T")
+MAX_LIMIT = 10_000
+
+
+def is_plain(job: NewJob) -> bool:
+    """Whether storing it asks nothing of other rows."""
+    return job.unique is None and job.group is None and job.request is None and job.id is None
+
+
+def is_share(value: object) -> bool:
+    """Whether it is a number from 0 to 1."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def limit_of(value: object) -> int:
+    """How many at a time."""
+    return check_whole(value, "limit", 1, MAX_LIMIT)
+
+
+def positive(value: Duration, name: str) -> int:
+    """A length of time above zero, in microseconds."""
+    span = micros(parse(value, name))
+    if span == 0:
+        raise FieldError(name, "must be longer than zero", value)
+    return span
+
+
+def names_of(values: Iterable[str] | None, name: str) -> tuple[str, ...] | None:
+    """Names of queues or kinds, or None for any."""
+    if values is None:
+        return None
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise FieldTypeError(name, "must be a list of names", values, 'write ["one", "two"]')
+    return tuple(check_name(v, name) for v in values)
+
+
+def many(values: Iterable[T], name: str) -> Iterable[T]:
+    """A list of things; one thing alone is refused."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise FieldTypeError(name, "must be a list", values)
+    return values
+
+
+def worker_of(value: object) -> str:
+    """A worker's name."""
+    return check_name(value, "worker")
+
+
+def claim_of(value: object) -> Claim:
+    """A claim."""
+    if not isinstance(value, Claim):
+        raise FieldTypeError("claim", "must be a Claim, as claim() returned it", value)
+    return value
+
+
+def outcome_of(value: Outcome) -> Outcome:
+    """An outcome that can be stored."""
+    if not isinstance(value, Outcome):
+        raise FieldTypeError("outcome", "must be Done, Fail, Snooze, Release, Bury or Cancelled", value)
+    return check_outcome(value)
+
+
+def filter_of(value: object) -> Filter:
+    """A filter that can be asked."""
+    if not isinstance(value, Filter):
+        raise FieldTypeError("which", "must be a Filter", value, 'tenure.Filter(states=["dead"])')
+    value.parameters()
+    return value
