@@ -14,6 +14,7 @@ __all__ = ["OUTCOMES", "every_outcome", "overtake", "seen", "start"]
 
 OUTCOMES: dict[str, tenure.Outcome] = {
     "done": tenure.Done({"sent": 1}),
+    "done with nothing to tell": tenure.Done(),
     "fail": tenure.Fail("no route to host", retry_in=0),
     "snooze": tenure.Snooze(0),
     "release": tenure.Release(),
