@@ -399,3 +399,20 @@ def test_what_was_claimed_for_nobody_is_given_back(place: Place, aq: tenure.Asyn
     loop.wait(claim_and_leave())
     loop.wait(asyncio.wait_for(given_back(), 30))
     assert [attempt for (attempt,) in place.sql("SELECT DISTINCT attempt FROM tenure.jobs")] == [0]
+
+
+@everywhere
+def test_closing_first_gives_back_what_was_claimed_for_nobody(
+    place: Place, aq: tenure.AsyncQueue, loop: Loop
+) -> None:
+    async def claim_leave_and_close() -> None:
+        await aq.enqueue_many([tenure.NewJob(kind="k") for _ in range(20)])
+        claiming = asyncio.ensure_future(aq.claim(20))
+        await asyncio.sleep(0)
+        claiming.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await claiming
+        await aq.close()
+
+    loop.wait(claim_leave_and_close())
+    assert place.sql("SELECT DISTINCT state, epoch, attempt FROM tenure.jobs") == [("ready", 2, 0)]

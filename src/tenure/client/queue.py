@@ -251,11 +251,13 @@ class AsyncQueue:
             return await asyncio.shield(hop)
         except asyncio.CancelledError:
             if call.undo is not None:
+                self._tasks.add(hop)
                 hop.add_done_callback(lambda done: self._take_back(call, done))
             raise
 
     def _take_back(self, call: Call[T], done: asyncio.Future[T]) -> None:
         """Nobody waits for the answer any more: what was claimed is given back, not left to its lease."""
+        self._tasks.discard(done)
         if not done.cancelled() and done.exception() is None and call.undo is not None and done.result():
             task = asyncio.ensure_future(self._run(call.undo(done.result())))
             self._tasks.add(task)
@@ -297,6 +299,9 @@ class AsyncQueue:
         """Let go of the database, once what is on its way has ended."""
         for commits in list(self._commits.values()):
             await commits.finish()
+        loop = asyncio.get_running_loop()
+        while mine := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(mine)
         self._closed = True
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 

@@ -17,12 +17,8 @@ from tenure.store.groups import admit
 from tenure.store.pack import pack
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["COLUMNS", "enqueue", "enqueue_plain"]
+__all__ = ["enqueue", "enqueue_plain"]
 
-COLUMNS = (
-    "id", "lane", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in",
-    "unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra",
-)  # fmt: skip
 _TRIES = 5
 
 

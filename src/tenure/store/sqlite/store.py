@@ -31,6 +31,7 @@ T = TypeVar("T")
 OLDEST: Final = (3, 37, 0)
 APPLICATION: Final = 0x74656E75
 _stores: WeakSet[SqliteStore] = WeakSet()
+_forking: list[SqliteStore] = []
 
 
 def _before_fork() -> None:
@@ -39,13 +40,14 @@ def _before_fork() -> None:
     SQLite keeps its locks per process and believes a forked child to hold its parent's: with a connection open across
     the fork, whoever closes last may delete a log that the other still writes to. Parent and child both open anew.
     """
-    for store in list(_stores):
+    _forking.extend(_stores)
+    for store in _forking:
         store.before_fork()
 
 
 def _after_fork() -> None:
-    for store in list(_stores):
-        store.after_fork()
+    while _forking:
+        _forking.pop().after_fork()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
