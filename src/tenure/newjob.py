@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from msgspec import Struct, field
@@ -26,8 +26,11 @@ from tenure.payload import MAX_PAYLOAD, encode
 __all__ = [
     "MAX_NAME",
     "SEPARATOR",
+    "BareParams",
     "NewJob",
     "Row",
+    "bare_params",
+    "bare_row",
     "check",
     "check_id",
     "check_name",
@@ -85,6 +88,19 @@ class NewJob(Struct, frozen=True, kw_only=True):
     id: str | None = None
 
 
+class BareParams(TypedDict):
+    """What `enqueue_one` takes, in this order."""
+
+    id: JobId
+    lane: str
+    queue: str
+    kind: str
+    rank: int
+    payload: str
+    max_attempts: int
+    now: int | None
+
+
 @dataclass(slots=True)
 class Row:
     """A checked job, as the store takes it: text, whole numbers, microseconds."""
@@ -113,6 +129,13 @@ class Row:
     """Whether it has no options at all."""
     named: bool = False
     """Whether the caller chose its id, so that it may have been stored before."""
+
+    def bare_params(self, now: int | None) -> BareParams:
+        """The row as `enqueue_one` takes it."""
+        return {
+            "id": self.id, "lane": self.lane, "queue": self.queue, "kind": self.kind, "rank": self.rank,
+            "payload": self.payload, "max_attempts": self.max_attempts, "now": now,
+        }  # fmt: skip
 
     def copied(self, now: int) -> tuple[object, ...]:
         """The row as a bulk copy takes it, due and in its state by the store's clock."""
@@ -215,6 +238,25 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     )
 
 
+def bare_params(
+    kind: object, payload: Any, queue: object, priority: object, most: object, limit: int, now: int | None
+) -> BareParams:
+    """A job without options, checked, under a fresh id."""
+    lane, q, k, rank, attempts = _place(queue, kind, priority, most)
+    return {
+        "id": new_id(), "lane": lane, "queue": q, "kind": k, "rank": rank,
+        "payload": encode(payload, "payload", limit), "max_attempts": attempts, "now": now,
+    }  # fmt: skip
+
+
+def bare_row(params: BareParams) -> Row:
+    """The same as a row."""
+    p = params
+    return Row(
+        p["id"], p["lane"], p["queue"], p["kind"], p["rank"], p["payload"], p["max_attempts"], *_NO_OPTIONS, True
+    )  # fmt: skip
+
+
 def copied_bare(
     jobs: Iterable[NewJob], ids: Iterable[JobId], limit: int, now: int
 ) -> Iterator[tuple[object, ...]]:
@@ -234,7 +276,10 @@ def copied_bare(
 
 
 def _place_of(job: NewJob) -> _Place:
-    queue, kind, priority, most = job.queue, job.kind, job.priority, job.max_attempts
+    return _place(job.queue, job.kind, job.priority, job.max_attempts)
+
+
+def _place(queue: object, kind: object, priority: object, most: object) -> _Place:
     if type(queue) is type(kind) is str and type(priority) is type(most) is int:
         known = _places.get((queue, kind, priority, most))
         if known is not None:

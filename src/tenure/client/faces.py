@@ -31,11 +31,18 @@ class AsyncFace(Protocol):
     async def _run(self, call: Call[T]) -> T: ...
 
 
-def synchronous(verb: Callable[Concatenate[Verbs, P], Call[T]]) -> Callable[Concatenate[SyncFace, P], T]:
-    """The verb as a method that answers."""
+def synchronous(
+    verb: Callable[Concatenate[Verbs, P], Call[T]],
+    short: Callable[[Any, tuple[Any, ...], dict[str, Any]], T | None] | None = None,
+) -> Callable[Concatenate[SyncFace, P], T]:
+    """The verb as a method that answers; `short` is asked first, and may know a shorter way for these arguments."""
 
     @wraps(verb)
     def method(self: SyncFace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if short is not None:
+            answer = short(self, args, kwargs)
+            if answer is not None:
+                return answer
         return self._run(verb(self._verbs, *args, **kwargs))
 
     return _signed(method, verb)

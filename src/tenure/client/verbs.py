@@ -42,7 +42,19 @@ from tenure.job import (
     Request,
     State,
 )
-from tenure.newjob import NewJob, Row, check, check_id, check_name, check_whole, is_bare, new_id
+from tenure.newjob import (
+    BareParams,
+    NewJob,
+    Row,
+    bare_params,
+    bare_row,
+    check,
+    check_id,
+    check_name,
+    check_whole,
+    is_bare,
+    new_id,
+)
 from tenure.outcome import Outcome, Release
 from tenure.payload import MAX_PAYLOAD, clean_error
 from tenure.store import claim as claims_of
@@ -72,7 +84,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call(Generic[T]):
     """A checked call: how to make its plan (anew, for each try), and how it may be run."""
 
@@ -159,6 +171,28 @@ class Verbs:
             return answer
 
         return Call(make, row=row)
+
+    def enqueue_bare(
+        self,
+        kind: str,
+        payload: Any = None,
+        *,
+        queue: str = "default",
+        priority: int = 0,
+        max_attempts: int = 5,
+    ) -> BareParams:
+        """A job without options as `enqueue_one` takes it: what most jobs are, so nothing is made but this."""
+        return bare_params(kind, payload, queue, priority, max_attempts, self._max_payload, self._now())
+
+    def enqueue_bare_again(self, params: BareParams) -> Call[Enqueued]:
+        """Store it the long way, after a try that may or may not have stored it."""
+        row, now = bare_row(params), params["now"]
+
+        def make(_: bool) -> Plan[Enqueued]:
+            [answer] = yield from enqueue([row], self._can, now=now, again=True)
+            return answer
+
+        return Call(make)
 
     def enqueue_many(self, jobs: Iterable[NewJob]) -> Call[Answers]:
         """Store many jobs in one transaction: all or none; each is answered inserted or duplicate, in their order."""

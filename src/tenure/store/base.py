@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from tenure.errors import StoreUnavailable
+from tenure.newjob import BareParams
 from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.plan import Plan
@@ -42,6 +43,10 @@ class Store(Protocol):
 
     def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
+        ...
+
+    def insert(self, job: BareParams) -> bool:
+        """Store one job without options by the shortest way; False: it may not be stored, so ask `run`, which knows how."""
         ...
 
     def check_foreign(self) -> None:

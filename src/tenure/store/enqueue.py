@@ -65,11 +65,7 @@ def enqueue(
 
 def _one(row: Row, now: int | None) -> Statement:
     if row.bare:
-        params = {
-            "id": row.id, "lane": row.lane, "queue": row.queue, "kind": row.kind, "rank": row.rank,
-            "payload": row.payload, "max_attempts": row.max_attempts, "now": now,
-        }  # fmt: skip
-        return Statement("enqueue_one", params, alone=True)
+        return Statement("enqueue_one", row.bare_params(now), alone=True)
     return Statement("enqueue", {"now": now}, rows=[_columns(row)], alone=True)
 
 

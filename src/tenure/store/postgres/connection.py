@@ -15,6 +15,7 @@ from psycopg import errors as pg
 
 from tenure.config import PostgresPlace
 from tenure.errors import StoreError, StoreRefused, StoreUnavailable, UsageError
+from tenure.newjob import BareParams
 from tenure.store.base import Broken, LockBusy, Make, Pid, with_patience
 from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
@@ -51,6 +52,7 @@ class PostgresRunner:
         self._cursor = psycopg.RawCursor(link)
         self._open = False
         self.asked = False
+        self._insert = dialect.statements["enqueue_one"].text
 
     @property
     def idle(self) -> bool:
@@ -78,6 +80,10 @@ class PostgresRunner:
         cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
         rows = cursor.fetchall() if cursor.description is not None else []
         return Result(rows, max(cursor.rowcount, 0))
+
+    def insert(self, job: BareParams) -> None:
+        """enqueue_one, with nothing around it."""
+        self._cursor.execute(self._insert, tuple(job.values()), prepare=None if self._prepare else False)
 
     def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
         line, taken = _bare_line if name == "copy_bare" else _line, iter(rows)
@@ -143,6 +149,24 @@ class PostgresStore:
             patience=self._patience,
             repeatable=repeatable or reads,
         )
+
+    def insert(self, job: BareParams) -> bool:
+        """Store one job without options by the shortest way; False: it may not be stored, so ask `run`."""
+        if self._closed or not self._pid.mine:
+            return False
+        try:
+            runner = self._pool.take()
+        except Broken:
+            return False
+        stored = False
+        try:
+            runner.insert(job)
+            stored = True
+        except psycopg.Error:
+            pass
+        finally:
+            self._give_back(runner)
+        return stored
 
     def check_foreign(self) -> None:
         """Any PostgreSQL connection of the caller's will do."""

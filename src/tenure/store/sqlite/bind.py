@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from tenure.store.dialect import Sql
 from tenure.store.plan import Statement
 
-__all__ = ["Bound", "bound"]
+__all__ = ["Bound", "bound", "runs"]
 
 Bound = tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]] | None]
 """A text, its parameters, and the rows it is to be run for, if it is to be run once a row."""
@@ -22,6 +24,31 @@ def bound(statement: Statement, statements: Mapping[str, Sql], params: Mapping[s
     if statement.rows is not None:
         return text, params, [{**params, **row} for row in statement.rows]
     return text, params, None
+
+
+_RUN = 100
+
+
+def runs(text: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Rows without options, many to a statement where they stand in the same place: each then binds its id and payload."""
+    taken = iter(rows)
+    while chunk := list(islice(taken, _RUN)):
+        _, lane, queue, kind, rank, _, most, now, _ = chunk[0]
+        if len(chunk) == _RUN and all(row[1] is lane and row[6] is most for row in chunk):
+            flat = [lane, queue, kind, rank, most, now]
+            for row in chunk:
+                flat += (row[0], row[5])
+            yield _many_values(text), [flat]
+        else:
+            yield text, chunk
+
+
+@lru_cache(maxsize=16)
+def _many_values(text: str) -> str:
+    """copy_bare for a run of rows; the parameters of their place come first, once."""
+    head = text.partition("VALUES")[0]
+    values = [f"(?{n}, ?1, ?2, ?3, ?4, ?{n + 1}, ?5, ?6, ?6)" for n in range(7, 7 + 2 * _RUN, 2)]
+    return f"{head}VALUES {', '.join(values)}"
 
 
 def _settled(

@@ -15,12 +15,13 @@ from weakref import WeakSet
 from tenure.clock import machine_micros
 from tenure.config import SqlitePlace
 from tenure.errors import StoreRefused, UsageError
+from tenure.newjob import BareParams
 from tenure.store.base import Make, with_patience
 from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
-from tenure.store.sqlite.bind import bound
+from tenure.store.sqlite.bind import bound, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, prepare_file, release_library, same_file
@@ -87,7 +88,10 @@ def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) 
     if params.get("now", 0) is None:
         params = {**params, "now": machine_micros()}
     if statement.copied is not None:
-        return Result([], link.many(statements[statement.name].text, statement.copied))
+        text = statements[statement.name].text
+        if statement.name == "copy_bare":
+            return Result([], sum(link.many(*run) for run in runs(text, statement.copied)))
+        return Result([], link.many(text, statement.copied))
     text, params, rows = bound(statement, statements, params)
     if rows is not None:
         return Result([], link.many(text, rows))
@@ -101,6 +105,7 @@ class SqliteStore:
         self.place, self._patience = place, patience
         self.dialect: Dialect = sqlite_dialect(place.prefix)
         self.memory = LaneMemory()
+        self._insert = self.dialect.statements["enqueue_one"].text
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
         self._held: list[tuple[int, int]] = []
@@ -127,6 +132,20 @@ class SqliteStore:
                     raise meaning(cause, self.place.path) from cause
 
         return with_patience(once, patience=self._patience, repeatable=repeatable)
+
+    def insert(self, job: BareParams) -> bool:
+        """Store one job without options by the shortest way; False: it may not be stored, so ask `run`."""
+        with self._locks[0]:
+            link = self._links[0]
+            if link is None:
+                return False
+            try:
+                if job["now"] is None:
+                    job["now"] = machine_micros()
+                link.query(self._insert, job)
+            except DriverError:
+                return False
+        return True
 
     def check_foreign(self) -> None:
         """Raise where a caller's connection would bring a second SQLite library to the file."""
@@ -206,6 +225,7 @@ class SqliteStore:
             link.query("PRAGMA journal_mode = WAL", {})
         link.query(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
+        link.query("PRAGMA wal_autocheckpoint = 4000", {})
         link.query("PRAGMA cache_size = -32768", {})
         link.query("PRAGMA mmap_size = 0", {})
 
