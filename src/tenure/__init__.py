@@ -27,9 +27,20 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tenure.filters import Filter
-    from tenure.job import Attempt, Cancelling, Claim, Enqueued, Job, JobId, Renewed, Replayed, Request, State
+    from tenure.job import (
+        Attempt,
+        Cancelling,
+        Claim,
+        Enqueued,
+        JobId,
+        JobSeen,
+        Renewed,
+        Replayed,
+        Request,
+        State,
+    )
     from tenure.newjob import NewJob
-    from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze
+    from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release, RetryIn, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
     from tenure.store.people import Bulk
     from tenure.store.views import Explanation, WorkerSeen
@@ -44,10 +55,10 @@ _HOME = {
     ),
     "tenure.filters": ("Filter",),
     "tenure.job": (
-        "Attempt", "Cancelling", "Claim", "Enqueued", "Job", "JobId", "Renewed", "Replayed", "Request", "State",
+        "Attempt", "Cancelling", "Claim", "Enqueued", "JobSeen", "JobId", "Renewed", "Replayed", "Request", "State",
     ),
     "tenure.newjob": ("NewJob",),
-    "tenure.outcome": ("Bury", "Cancelled", "Done", "Fail", "Outcome", "Release", "Snooze"),
+    "tenure.outcome": ("Bury", "Cancel", "Cancelled", "Done", "Fail", "Outcome", "Release", "RetryIn", "Snooze"),
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
     "tenure.store.people": ("Bulk",),
     "tenure.store.views": ("Explanation", "WorkerSeen"),
@@ -60,6 +71,7 @@ __all__ = [
     "Attempt",
     "Bulk",
     "Bury",
+    "Cancel",
     "Cancelled",
     "Cancelling",
     "Claim",
@@ -73,8 +85,8 @@ __all__ = [
     "FieldTypeError",
     "Filter",
     "Fixed",
-    "Job",
     "JobId",
+    "JobSeen",
     "Ladder",
     "NewJob",
     "Outcome",
@@ -84,6 +96,7 @@ __all__ = [
     "Renewed",
     "Replayed",
     "Request",
+    "RetryIn",
     "RetryPolicy",
     "Snooze",
     "State",

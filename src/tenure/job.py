@@ -1,6 +1,6 @@
 """What a job is, what states it passes through, and what a claim on it is.
 
-A `Job` is a frozen picture of a row; its parts are decoded when they are first looked at, so that reading 500 jobs to
+A `JobSeen` is a frozen picture of a row; its parts are decoded when they are first looked at, so that reading 500 jobs to
 run them costs next to nothing. A `Claim` is the proof that a worker holds a job: (id, epoch) is the whole fence.
 """
 
@@ -25,8 +25,8 @@ __all__ = [
     "Cancelling",
     "Claim",
     "Enqueued",
-    "Job",
     "JobId",
+    "JobSeen",
     "Order",
     "Renewed",
     "Replayed",
@@ -99,7 +99,7 @@ _UNTOLD: Final = (None,) * (len(JOB_COLUMNS) - len(CLAIM_COLUMNS) - 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class JobSeen:
     """One job as it stood when it was read."""
 
     id: JobId
@@ -150,7 +150,7 @@ class Job:
         return None if self.result_text is None else decode_text(self.result_text)
 
     @classmethod
-    def of(cls, row: Sequence[Any]) -> Job:
+    def of(cls, row: Sequence[Any]) -> JobSeen:
         """The job a row in the order of JOB_COLUMNS tells of."""
         r = dict(zip(JOB_COLUMNS, row, strict=True))
         extra: dict[str, Any] = json.loads(r["extra"]) if r["extra"] else {}
@@ -260,9 +260,9 @@ class Claim:
         self.worker = worker
 
     @property
-    def job(self) -> Job:
+    def job(self) -> JobSeen:
         """The job as it was when it was claimed."""
-        return Job.of((*self._row, State.RUNNING, self.worker, *_UNTOLD))
+        return JobSeen.of((*self._row, State.RUNNING, self.worker, *_UNTOLD))
 
     @overload
     def settle_in(self, connection: SyncConnection, outcome: Any) -> None: ...

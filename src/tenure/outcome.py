@@ -6,6 +6,9 @@ Snooze(delay)         not now: the job waits, and the attempt is given back
 Release()             not me: the job is ready for somebody else at once, and the attempt is given back
 Bury(reason)          never again: the job is dead now, whatever attempts were left
 Cancelled(reason)     the job was cancelled and its worker agrees
+
+A handler says Snooze, Release and Bury by raising them, so these three are exceptions as well; `RetryIn` and `Cancel` are
+what it raises for a failure with a wait of its own and for a cancellation.
 """
 
 from __future__ import annotations
@@ -16,7 +19,18 @@ from typing import Any
 
 from tenure.duration import Duration
 
-__all__ = ["Bury", "Cancelled", "Done", "Fail", "Outcome", "Release", "Snooze", "name_of"]
+__all__ = [
+    "Bury",
+    "Cancel",
+    "Cancelled",
+    "Done",
+    "Fail",
+    "Outcome",
+    "Release",
+    "RetryIn",
+    "Snooze",
+    "name_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +70,21 @@ def _story(error: BaseException) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Snooze:
-    """Try again after `delay`; burns no attempt."""
+@dataclass(unsafe_hash=True)
+class Snooze(Exception):
+    """Try again after `delay`; burns no attempt. A handler may raise it."""
 
     delay: Duration
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Give the job back at once; burns no attempt."""
+@dataclass(unsafe_hash=True)
+class Release(Exception):
+    """Give the job back at once; burns no attempt. A handler may raise it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bury:
-    """Dead now, with a reason."""
+@dataclass(unsafe_hash=True)
+class Bury(Exception):
+    """Dead now, with a reason. A handler may raise it."""
 
     reason: str = "buried"
     error: str = ""
@@ -79,6 +93,21 @@ class Bury:
 @dataclass(frozen=True, slots=True)
 class Cancelled:
     """Cancelled; without a reason of its own, for the reason it was asked to."""
+
+    reason: str | None = None
+
+
+@dataclass(unsafe_hash=True)
+class RetryIn(Exception):
+    """Raised by a handler: this attempt failed, try again after `delay` whatever the retry policy says."""
+
+    delay: Duration
+    error: str = ""
+
+
+@dataclass(unsafe_hash=True)
+class Cancel(Exception):
+    """Raised by a handler: the job is to be cancelled, for this reason."""
 
     reason: str | None = None
 

@@ -76,7 +76,7 @@ CLAIMED = {"attempt", "epoch", "worker", "started_at", "lease_until"}
 MANY = 120
 
 
-def told(job: tenure.Job | None, names: Any) -> dict[str, Any]:
+def told(job: tenure.JobSeen | None, names: Any) -> dict[str, Any]:
     """What the job says about these of its fields."""
     assert job is not None
     return {name: getattr(job, name) for name in names}

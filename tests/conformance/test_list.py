@@ -11,7 +11,7 @@ from tests.support.clock import MovedClock
 from tests.support.states import STATES, job_in, take
 
 
-def ids(jobs: list[tenure.Job]) -> list[tenure.JobId]:
+def ids(jobs: list[tenure.JobSeen]) -> list[tenure.JobId]:
     return [job.id for job in jobs]
 
 

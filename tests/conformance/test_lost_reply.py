@@ -26,7 +26,7 @@ def twice(q: tenure.Queue, call: Call[T], between: Callable[[], Any] | None = No
     return q._store.run(lambda _: call.make(True))
 
 
-def all_jobs(q: tenure.Queue) -> list[tenure.Job]:
+def all_jobs(q: tenure.Queue) -> list[tenure.JobSeen]:
     return q.list(limit=500)
 
 
@@ -135,7 +135,7 @@ def test_a_settle_asked_again_answers_true_and_happened_once(
 ) -> None:
     cq.enqueue("k", group=group)
     [claim] = cq.claim()
-    after_one: list[tenure.Job | None] = []
+    after_one: list[tenure.JobSeen | None] = []
     assert twice(cq, cq._verbs.settle(claim, outcome), lambda: after_one.append(cq.get(claim.id))) is True
     assert cq.get(claim.id) == after_one[0]
     assert len(cq.history(claim.id)) == isinstance(outcome, tenure.Fail | tenure.Bury)
@@ -185,7 +185,7 @@ def test_a_claim_whose_reply_was_lost_is_taken_back_after_its_lease(
 
 def test_a_cancel_asked_again_changes_nothing_more(cq: tenure.Queue, clock: MovedClock) -> None:
     answer = cq.enqueue("k")
-    after_one: list[tenure.Job | None] = []
+    after_one: list[tenure.JobSeen | None] = []
     twice(cq, cq._verbs.cancel(answer.id, "no need"), lambda: after_one.append(cq.get(answer.id)))
     job = cq.get(answer.id)
     assert job is not None

@@ -39,7 +39,7 @@ def circle() -> list[Any]:
     return ring
 
 
-def settled(q: tenure.Queue, outcome: tenure.Outcome, **options: Any) -> tenure.Job:
+def settled(q: tenure.Queue, outcome: tenure.Outcome, **options: Any) -> tenure.JobSeen:
     """A job whose only claim ended so."""
     answer = q.enqueue("k", **options)
     [claim] = q.claim()

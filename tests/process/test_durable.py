@@ -50,7 +50,7 @@ def ids_told_before_death(program: str, url: str, lines: int) -> set[str]:
 
 def ids_stored(url: str) -> set[str]:
     with tenure.open(url) as q:
-        found: list[tenure.Job] = []
+        found: list[tenure.JobSeen] = []
         while page := q.list(limit=10_000, before=found[-1].id if found else None):
             found += page
         return {job.id for job in found}

@@ -7,10 +7,10 @@ import pytest
 import tenure
 
 NAMES = [
-    "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancelled", "Cancelling", "Claim", "ClaimLost",
-    "Done", "Enqueued", "Explanation", "Exponential", "Fail", "FieldError", "FieldTypeError", "Filter", "Fixed", "Job",
+    "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling", "Claim", "ClaimLost",
+    "Done", "Enqueued", "Explanation", "Exponential", "Fail", "FieldError", "FieldTypeError", "Filter", "Fixed", "JobSeen",
     "JobId", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed", "Replayed", "Request",
-    "RetryPolicy", "Snooze", "State", "StoreError", "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError",
+    "RetryIn", "RetryPolicy", "Snooze", "State", "StoreError", "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError",
     "Transaction", "UsageError", "WorkerSeen", "__version__", "aopen", "open",
 ]  # fmt: skip
 

@@ -24,7 +24,7 @@ def payloads(claims: Iterable[tenure.Claim]) -> list[Any]:
     return [claim.job.payload for claim in claims]
 
 
-def job_of(queue: tenure.Queue, job_id: str) -> tenure.Job:
+def job_of(queue: tenure.Queue, job_id: str) -> tenure.JobSeen:
     """The job as it stands now; it must be there."""
     job = queue.get(job_id)
     assert job is not None

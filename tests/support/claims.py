@@ -34,7 +34,7 @@ def start(q: tenure.Queue, *, worker: str | None = None, **options: Any) -> tenu
     return claim
 
 
-def seen(q: tenure.Queue, job_id: str) -> tenure.Job:
+def seen(q: tenure.Queue, job_id: str) -> tenure.JobSeen:
     """The job as it stands; it must be there."""
     job = q.get(job_id)
     assert job is not None

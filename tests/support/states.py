@@ -11,7 +11,7 @@ __all__ = ["STATES", "drain", "job_in", "look", "take"]
 STATES = [state.value for state in tenure.State]
 
 
-def look(q: tenure.Queue, job_id: str) -> tenure.Job:
+def look(q: tenure.Queue, job_id: str) -> tenure.JobSeen:
     """The job, which must be there."""
     job = q.get(job_id)
     assert job is not None

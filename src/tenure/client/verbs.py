@@ -35,7 +35,7 @@ from tenure.job import (
     Claim,
     ClaimOwner,
     Enqueued,
-    Job,
+    JobSeen,
     Order,
     Renewed,
     Replayed,
@@ -72,7 +72,7 @@ __all__ = ["Call", "Verbs"]
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 Claims = list[Claim]
-Jobs = list[Job]
+Jobs = list[JobSeen]
 Answers = list[Enqueued]
 Truths = list[bool]
 Pairs = list[tuple[Claim, Outcome]]
@@ -383,7 +383,7 @@ class Verbs:
         most = None if cap is None else check_whole(cap, "cap", 1, 1_000_000_000)
         return Call(lambda _: views.counts(wanted, most), reads=True)
 
-    def get(self, id: str) -> Call[Job | None]:
+    def get(self, id: str) -> Call[JobSeen | None]:
         """One job, wherever it is; None if there is none."""
         job_id = check_id(id)
         return Call(lambda _: views.get(job_id), reads=True)

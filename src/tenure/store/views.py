@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from tenure.clock import from_micros
 from tenure.duration import spell
 from tenure.filters import Filter
-from tenure.job import Attempt, Job, JobId, Request, State
+from tenure.job import Attempt, JobId, JobSeen, Request, State
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import ALIVE
 
@@ -41,7 +41,7 @@ class WorkerSeen:
     kinds: tuple[str, ...] | None
     about: str | None
 
-    def takes(self, job: Job) -> bool:
+    def takes(self, job: JobSeen) -> bool:
         """Whether it would take this job."""
         return (self.kinds is None or job.kind in self.kinds) and (
             self.queues is None or job.queue in self.queues
@@ -54,7 +54,7 @@ class Explanation:
 
     code: str
     reasons: tuple[str, ...]
-    job: Job | None
+    job: JobSeen | None
 
     def __str__(self) -> str:
         return " ".join(self.reasons)
@@ -74,17 +74,17 @@ def counts(queues: Iterable[str] | None, cap: int | None) -> Plan[dict[str, dict
     return dict(sorted(found.items()))
 
 
-def get(job_id: JobId) -> Plan[Job | None]:
+def get(job_id: JobId) -> Plan[JobSeen | None]:
     """One job, wherever it is."""
     answer = yield Statement("get", {"id": job_id}, alone=True, reads=True)
-    return Job.of(answer.rows[0]) if answer.rows else None
+    return JobSeen.of(answer.rows[0]) if answer.rows else None
 
 
-def list_jobs(which: Filter, *, limit: int, before: JobId | None, now: int | None) -> Plan[list[Job]]:
+def list_jobs(which: Filter, *, limit: int, before: JobId | None, now: int | None) -> Plan[list[JobSeen]]:
     """Jobs that match, newest first; the next page starts before the last one's id."""
     params = {**which.parameters(), "before": before, "limit": limit, "now": now}
     answer = yield Statement("list", params, alone=True, reads=True)
-    return [Job.of(row) for row in answer.rows]
+    return [JobSeen.of(row) for row in answer.rows]
 
 
 def history(job_id: JobId) -> Plan[list[Attempt]]:
@@ -162,7 +162,7 @@ def _ago(moment: datetime | None, now: datetime) -> str:
     return "some time" if moment is None else spell(max(now - moment, timedelta(0)))
 
 
-def _explain_finished(job: Job, now: datetime) -> Explanation:
+def _explain_finished(job: JobSeen, now: datetime) -> Explanation:
     words = [f"It is {job.state} since {_ago(job.finished_at, now)}."]
     if job.reason:
         words.append(f"Reason: {job.reason}.")
@@ -173,7 +173,7 @@ def _explain_finished(job: Job, now: datetime) -> Explanation:
     return Explanation(job.state.value, tuple(words), job)
 
 
-def _explain_running(job: Job, now: datetime) -> Explanation:
+def _explain_running(job: JobSeen, now: datetime) -> Explanation:
     words = [
         f"It is running on worker {job.worker} since {_ago(job.started_at, now)}, attempt {job.attempt}."
     ]
@@ -187,7 +187,7 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     return Explanation("overdue" if overdue else "running", tuple(words), job)
 
 
-def _explain_scheduled(job: Job, now: datetime) -> Explanation:
+def _explain_scheduled(job: JobSeen, now: datetime) -> Explanation:
     if job.run_at <= now:
         words = [f"It was due {_ago(job.run_at, now)} ago: the next claim or promote makes it ready."]
     else:
@@ -199,7 +199,7 @@ def _explain_scheduled(job: Job, now: datetime) -> Explanation:
     return Explanation("scheduled", tuple(words), job)
 
 
-def _explain_waiting(job: Job) -> Plan[Explanation]:
+def _explain_waiting(job: JobSeen) -> Plan[Explanation]:
     answer = yield Statement("group_line", {"group_key": job.group}, alone=True, reads=True)
     holders = [f"{i} ({state})" for i, state, _ in answer.rows]
     words = [f"It waits in group {job.group!r}, which lets {job.group_limit} run at a time."]
@@ -211,7 +211,7 @@ def _explain_waiting(job: Job) -> Plan[Explanation]:
     return Explanation("waiting", tuple(words), job)
 
 
-def _explain_ready(job: Job, now: int | None) -> Plan[Explanation]:
+def _explain_ready(job: JobSeen, now: int | None) -> Plan[Explanation]:
     stopped = yield from paused()
     if job.queue in stopped:
         return Explanation(

@@ -225,7 +225,6 @@ class SqliteStore:
             link.query("PRAGMA journal_mode = WAL", {})
         link.query(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
-        link.query("PRAGMA wal_autocheckpoint = 4000", {})
         link.query("PRAGMA cache_size = -32768", {})
         link.query("PRAGMA mmap_size = 0", {})
 
