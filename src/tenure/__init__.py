@@ -40,8 +40,9 @@ if TYPE_CHECKING:
         State,
     )
     from tenure.newjob import NewJob
-    from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release, RetryIn, Snooze
+    from tenure.outcome import Bury, Cancel, Cancelled, Crashed, Done, Fail, Outcome, Release, RetryIn, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
+    from tenure.schedule import Fired, ScheduleSeen
     from tenure.store.people import Bulk
     from tenure.store.views import Explanation, WorkerSeen
 
@@ -58,8 +59,9 @@ _HOME = {
         "Attempt", "Cancelling", "Claim", "Enqueued", "JobSeen", "JobId", "Renewed", "Replayed", "Request", "State",
     ),
     "tenure.newjob": ("NewJob",),
-    "tenure.outcome": ("Bury", "Cancel", "Cancelled", "Done", "Fail", "Outcome", "Release", "RetryIn", "Snooze"),
+    "tenure.outcome": ("Bury", "Cancel", "Cancelled", "Crashed", "Done", "Fail", "Outcome", "Release", "RetryIn", "Snooze"),
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
+    "tenure.schedule": ("Fired", "ScheduleSeen"),
     "tenure.store.people": ("Bulk",),
     "tenure.store.views": ("Explanation", "WorkerSeen"),
 }  # fmt: skip
@@ -76,6 +78,7 @@ __all__ = [
     "Cancelling",
     "Claim",
     "ClaimLost",
+    "Crashed",
     "Done",
     "Enqueued",
     "Explanation",
@@ -84,6 +87,7 @@ __all__ = [
     "FieldError",
     "FieldTypeError",
     "Filter",
+    "Fired",
     "Fixed",
     "JobId",
     "JobSeen",
@@ -98,6 +102,7 @@ __all__ = [
     "Request",
     "RetryIn",
     "RetryPolicy",
+    "ScheduleSeen",
     "Snooze",
     "State",
     "StoreError",

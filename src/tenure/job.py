@@ -20,7 +20,9 @@ __all__ = [
     "CLAIM_COLUMNS",
     "JOB_COLUMNS",
     "PENDING",
+    "SUSPECT",
     "TRANSITIONS",
+    "WAITS",
     "Attempt",
     "Cancelling",
     "Claim",
@@ -54,6 +56,7 @@ PENDING: Final = (State.SCHEDULED, State.WAITING, State.READY)
 FINISHED: Final = (State.DONE, State.DEAD, State.CANCELLED)
 
 _S = State
+_TAKEN_BACK = ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.DEAD), (_S.RUNNING, _S.CANCELLED))
 TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     "enqueue": ((None, _S.SCHEDULED), (None, _S.WAITING), (None, _S.READY)),
     "promote": ((_S.SCHEDULED, _S.READY), (_S.SCHEDULED, _S.WAITING)),
@@ -74,13 +77,16 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
         (_S.RUNNING, _S.CANCELLED),
     ),
     "release": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.CANCELLED)),
+    "crashed": _TAKEN_BACK,
     "bury": ((_S.RUNNING, _S.DEAD),),
     "cancelled": ((_S.RUNNING, _S.CANCELLED),),
     "cancel": ((_S.SCHEDULED, _S.CANCELLED), (_S.WAITING, _S.CANCELLED), (_S.READY, _S.CANCELLED)),
-    "reclaim": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.DEAD), (_S.RUNNING, _S.CANCELLED)),
+    "reclaim": _TAKEN_BACK,
+    "vanished": _TAKEN_BACK,
     "expire": tuple(
         (s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.CANCELLED, _S.DEAD)
     ),
+    "absolve": ((_S.DEAD, _S.READY), (_S.DEAD, _S.WAITING)),
     "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
 }
 """The life of a job as data: every move that any verb may make. `None` is "not there yet"."""
@@ -89,12 +95,16 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
 CLAIM_COLUMNS: Final = (
     "id", "seq", "epoch", "kind", "queue", "rank", "payload", "attempt", "max_attempts", "crashes", "run_at",
     "created_at", "lease_until", "started_at", "expires_at", "group_key", "parent", "flow", "tenant", "extra", "error",
-    "group_limit",
+    "group_limit", "doubt",
 )  # fmt: skip
 JOB_COLUMNS: Final = (
     *CLAIM_COLUMNS,
     "state", "worker", "finished_at", "outcome", "reason", "result", "progress", "progress_note", "cancel_at",
 )  # fmt: skip
+WAITS: Final = 1
+"""The doubt about a job that was claimed into a buffer: it is not known to have started."""
+SUSPECT: Final = 2
+"""The doubt about a job whose worker vanished while nobody knew whether it had started. None: no doubt."""
 _UNTOLD: Final = (None,) * (len(JOB_COLUMNS) - len(CLAIM_COLUMNS) - 2)
 
 
@@ -112,6 +122,7 @@ class JobSeen:
     attempt: int
     max_attempts: int
     crashes: int
+    suspect: bool
     epoch: int
     run_at: datetime
     created_at: datetime
@@ -165,6 +176,7 @@ class JobSeen:
             attempt=r["attempt"],
             max_attempts=r["max_attempts"],
             crashes=r["crashes"],
+            suspect=r["doubt"] == SUSPECT,
             epoch=r["epoch"],
             run_at=from_micros(r["run_at"]),
             created_at=from_micros(r["created_at"]),
@@ -258,6 +270,38 @@ class Claim:
         self.kind: str = row[3]
         self.group: str | None = row[15]
         self.worker = worker
+
+    @property
+    def queue(self) -> str:
+        """The queue it was claimed from."""
+        return str(self._row[4])
+
+    @property
+    def payload_text(self) -> str:
+        """The payload, as it is stored."""
+        return str(self._row[6])
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return int(self._row[7])
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds this job may run, if it was enqueued with a timeout of its own."""
+        extra = self._row[19]
+        micros = json.loads(extra).get("timeout") if extra else None
+        return None if micros is None else micros / 1_000_000
+
+    @property
+    def row(self) -> Sequence[Any]:
+        """The claim's columns, in the order of CLAIM_COLUMNS: how it travels to another process."""
+        return self._row
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is to run apart from others: it crashed before, or may have."""
+        return bool(self._row[9] > 0 or self._row[22] == SUSPECT)
 
     @property
     def job(self) -> JobSeen:

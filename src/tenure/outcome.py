@@ -6,6 +6,7 @@ Snooze(delay)         not now: the job waits, and the attempt is given back
 Release()             not me: the job is ready for somebody else at once, and the attempt is given back
 Bury(reason)          never again: the job is dead now, whatever attempts were left
 Cancelled(reason)     the job was cancelled and its worker agrees
+Crashed(error)        the process that ran it vanished: the attempt is given back, and a crash is counted
 
 A handler says Snooze, Release and Bury by raising them, so these three are exceptions as well; `RetryIn` and `Cancel` are
 what it raises for a failure with a wait of its own and for a cancellation.
@@ -23,6 +24,7 @@ __all__ = [
     "Bury",
     "Cancel",
     "Cancelled",
+    "Crashed",
     "Done",
     "Fail",
     "Outcome",
@@ -97,6 +99,13 @@ class Cancelled:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The process that ran it vanished while its worker lived: a crash. Said by whoever saw it go, not by a handler."""
+
+    error: str = ""
+
+
 @dataclass(unsafe_hash=True)
 class RetryIn(Exception):
     """Raised by a handler: this attempt failed, try again after `delay` whatever the retry policy says."""
@@ -112,7 +121,7 @@ class Cancel(Exception):
     reason: str | None = None
 
 
-Outcome = Done | Fail | Snooze | Release | Bury | Cancelled
+Outcome = Done | Fail | Snooze | Release | Bury | Cancelled | Crashed
 
 _NAMES: dict[type[Any], str] = {
     Done: "done",
@@ -121,6 +130,7 @@ _NAMES: dict[type[Any], str] = {
     Release: "release",
     Bury: "bury",
     Cancelled: "cancelled",
+    Crashed: "crashed",
 }
 
 

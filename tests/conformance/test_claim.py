@@ -188,10 +188,12 @@ def test_the_store_s_own_clock_sets_the_lease(q: tenure.Queue) -> None:
     assert claim.job.lease_until - claim.job.started_at == timedelta(minutes=5)
 
 
-def test_a_job_bound_for_a_buffer_has_not_started(cq: tenure.Queue) -> None:
+@pytest.mark.parametrize("started", [True, False])
+def test_a_claim_says_since_when_it_is_held(cq: tenure.Queue, clock: MovedClock, started: bool) -> None:
     answer = cq.enqueue("k")
-    [claim] = cq.claim(started=False)
-    assert (claim.job.started_at, job_of(cq, answer.id).started_at) == (None, None)
+    [claim] = cq.claim(started=started)
+    assert (claim.job.started_at, job_of(cq, answer.id).started_at) == (clock.now, clock.now)
+    assert (claim.apart, claim.job.suspect) == (False, False)
 
 
 def test_a_claimed_job_is_not_handed_out_again(q: tenure.Queue) -> None:

@@ -62,7 +62,7 @@ OPTIONS: list[Any] = [
     pytest.param({}, {
         "queue": "default", "priority": 0, "run_at": datetime(2030, 1, 1, 12, tzinfo=UTC), "max_attempts": 5, "expires_at": None,
         "timeout": None, "unique": None, "unique_for": None, "group": None, "group_limit": None, "order": None, "tags": (),
-        "meta": {}, "parent": None, "flow": None, "tenant": None, "attempt": 0, "crashes": 0, "epoch": 0, "worker": None,
+        "meta": {}, "parent": None, "flow": None, "tenant": None, "attempt": 0, "crashes": 0, "suspect": False, "epoch": 0, "worker": None,
         "created_at": datetime(2030, 1, 1, 12, tzinfo=UTC), "started_at": None, "finished_at": None, "lease_until": None,
         "error": None, "reason": None, "outcome": None, "result": None, "progress": None, "progress_note": None,
         "cancel_asked_at": None,

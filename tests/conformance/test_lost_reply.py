@@ -124,6 +124,7 @@ OUTCOMES = [
     tenure.Release(),
     tenure.Bury("useless"),
     tenure.Cancelled("asked"),
+    tenure.Crashed("killed"),
 ]
 each_outcome = pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda o: type(o).__name__)
 
@@ -138,7 +139,7 @@ def test_a_settle_asked_again_answers_true_and_happened_once(
     after_one: list[tenure.JobSeen | None] = []
     assert twice(cq, cq._verbs.settle(claim, outcome), lambda: after_one.append(cq.get(claim.id))) is True
     assert cq.get(claim.id) == after_one[0]
-    assert len(cq.history(claim.id)) == isinstance(outcome, tenure.Fail | tenure.Bury)
+    assert len(cq.history(claim.id)) == isinstance(outcome, tenure.Fail | tenure.Bury | tenure.Crashed)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES[1:4], ids=lambda o: type(o).__name__)

@@ -153,7 +153,7 @@ def test_a_job_that_only_waited_in_a_buffer_never_dies_of_it(cq: tenure.Queue, c
     job = cq.enqueue("k", max_attempts=1)
     for _ in range(5):
         [claim] = cq.claim(started=False)
-        assert (claim.id, claim.job.started_at) == (job.id, None)
+        assert claim.id == job.id
         clock.advance("1m")
         assert cq.reclaim(max_crashes=1) == 1
     kept = seen(cq, job.id)

@@ -8,9 +8,9 @@ import tenure
 
 NAMES = [
     "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling", "Claim", "ClaimLost",
-    "Done", "Enqueued", "Explanation", "Exponential", "Fail", "FieldError", "FieldTypeError", "Filter", "Fixed", "JobSeen",
+    "Crashed", "Done", "Enqueued", "Explanation", "Exponential", "Fail", "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "JobSeen",
     "JobId", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed", "Replayed", "Request",
-    "RetryIn", "RetryPolicy", "Snooze", "State", "StoreError", "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError",
+    "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError", "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError",
     "Transaction", "UsageError", "WorkerSeen", "__version__", "aopen", "open",
 ]  # fmt: skip
 

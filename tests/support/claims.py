@@ -20,6 +20,7 @@ OUTCOMES: dict[str, tenure.Outcome] = {
     "release": tenure.Release(),
     "bury": tenure.Bury("hopeless"),
     "cancelled": tenure.Cancelled("not wanted"),
+    "crashed": tenure.Crashed("killed by signal 11"),
 }
 """One of each. Those that give the job back let it be claimed again at once."""
 
@@ -42,10 +43,11 @@ def seen(q: tenure.Queue, job_id: str) -> tenure.JobSeen:
 
 
 def overtake(place: Place, clock: MovedClock) -> tuple[tenure.Queue, tenure.Claim, tenure.Claim]:
-    """A job whose first worker lost its lease and that runs again on a second: (queue, old claim, new claim)."""
+    """A job whose first worker lives but lost its lease, and that runs again on a second: (queue, old claim, new claim)."""
     q = place.open(clock=clock)
     old = start(q, worker="first")
     clock.advance("1m")
+    q.beat("first")
     [new] = place.open(clock=clock).claim(worker="second")
     assert new.id == old.id
     return q, old, new

@@ -8,8 +8,8 @@ from typing import TypeVar
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
 from tenure.filters import Filter
-from tenure.job import Claim
-from tenure.newjob import NewJob, check_name, check_whole
+from tenure.job import Claim, JobId
+from tenure.newjob import NewJob, check_id, check_name, check_whole
 from tenure.outcome import Outcome
 from tenure.store.settle import check_outcome
 
@@ -24,6 +24,7 @@ __all__ = [
     "names_of",
     "outcome_of",
     "positive",
+    "started_of",
     "worker_of",
 ]
 
@@ -82,10 +83,21 @@ def claim_of(value: object) -> Claim:
     return value
 
 
+def started_of(values: Iterable[str | Claim], claims: Iterable[Claim]) -> frozenset[JobId]:
+    """The ids of jobs that have started, each of them among these claims."""
+    held = {c.id for c in claims}
+    begun = {v.id if isinstance(v, Claim) else check_id(v, "started") for v in many(values, "started")}
+    for job_id in begun - held:
+        raise FieldError("started", "must be among the claims that are renewed", job_id)
+    return frozenset(begun)
+
+
 def outcome_of(value: Outcome) -> Outcome:
     """An outcome that can be stored."""
     if not isinstance(value, Outcome):
-        raise FieldTypeError("outcome", "must be Done, Fail, Snooze, Release, Bury or Cancelled", value)
+        raise FieldTypeError(
+            "outcome", "must be Done, Fail, Snooze, Release, Bury, Cancelled or Crashed", value
+        )
     return check_outcome(value)
 
 

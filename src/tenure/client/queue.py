@@ -63,8 +63,8 @@ async def aopen(
 class _Owner:
     """Settles claims inside a caller's own transaction."""
 
-    def __init__(self, store: Store, clock: Clock | None) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock | None, max_crashes: int) -> None:
+        self._store, self._clock, self._max_crashes = store, clock, max_crashes
 
     def verbs(self, max_payload: int = MAX_PAYLOAD) -> Verbs:
         """The verbs as they are said inside a caller's transaction."""
@@ -75,6 +75,7 @@ class _Owner:
             owner=self,
             inside=True,
             max_payload=max_payload,
+            max_crashes=self._max_crashes,
         )
 
     def settle_in(self, claim: Claim, connection: Any, outcome: Outcome) -> Coroutine[Any, Any, None] | None:
@@ -145,7 +146,7 @@ class Queue:
         max_crashes: int = MAX_CRASHES,
     ) -> None:
         self._store, self._max_payload = store, max_payload
-        self._owner = _Owner(store, clock)
+        self._owner = _Owner(store, clock, max_crashes)
         self._verbs = Verbs(
             store.dialect.can,
             lambda: store.memory,
@@ -216,6 +217,14 @@ class Queue:
     beat = synchronous(Verbs.beat)
     leave = synchronous(Verbs.leave)
     workers = synchronous(Verbs.workers)
+    schedule = synchronous(Verbs.schedule)
+    unschedule = synchronous(Verbs.unschedule)
+    pause_schedule = synchronous(Verbs.pause_schedule)
+    resume_schedule = synchronous(Verbs.resume_schedule)
+    schedules = synchronous(Verbs.schedules)
+    run_schedule = synchronous(Verbs.run_schedule)
+    fire = synchronous(Verbs.fire)
+    next_fire = synchronous(Verbs.next_fire)
 
 
 class AsyncQueue:
@@ -230,7 +239,7 @@ class AsyncQueue:
         max_crashes: int = MAX_CRASHES,
     ) -> None:
         self._store, self._max_payload = store, max_payload
-        self._owner = _Owner(store, clock)
+        self._owner = _Owner(store, clock, max_crashes)
         self._verbs = Verbs(
             store.dialect.can,
             lambda: store.memory,
@@ -353,3 +362,11 @@ class AsyncQueue:
     beat = asynchronous(Verbs.beat)
     leave = asynchronous(Verbs.leave)
     workers = asynchronous(Verbs.workers)
+    schedule = asynchronous(Verbs.schedule)
+    unschedule = asynchronous(Verbs.unschedule)
+    pause_schedule = asynchronous(Verbs.pause_schedule)
+    resume_schedule = asynchronous(Verbs.resume_schedule)
+    schedules = asynchronous(Verbs.schedules)
+    run_schedule = asynchronous(Verbs.run_schedule)
+    fire = asynchronous(Verbs.fire)
+    next_fire = asynchronous(Verbs.next_fire)

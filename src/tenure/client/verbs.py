@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from tenure.client.arguments import (
     MAX_LIMIT,
@@ -23,8 +22,11 @@ from tenure.client.arguments import (
     names_of,
     outcome_of,
     positive,
+    started_of,
     worker_of,
 )
+from tenure.client.call import Call
+from tenure.client.schedule_verbs import ScheduleVerbs
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
@@ -45,7 +47,6 @@ from tenure.job import (
 from tenure.newjob import (
     BareParams,
     NewJob,
-    Row,
     bare_params,
     bare_row,
     check,
@@ -69,7 +70,6 @@ from tenure.store.views import Explanation, WorkerSeen
 
 __all__ = ["Call", "Verbs"]
 
-T = TypeVar("T")
 Clock = Callable[[], datetime]
 Claims = list[Claim]
 Jobs = list[JobSeen]
@@ -84,20 +84,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-@dataclass(slots=True)
-class Call(Generic[T]):
-    """A checked call: how to make its plan (anew, for each try), and how it may be run."""
-
-    make: Callable[[bool], Plan[T]]
-    reads: bool = False
-    repeatable: bool = True
-    row: Row | None = None
-    """The one row it stores, where it may be stored together with others'."""
-    undo: Callable[[T], Call[Any]] | None = None
-    """How to take back what it did, where nobody is left to be told of it."""
-
-
-class Verbs:
+class Verbs(ScheduleVerbs):
     """What can be done with jobs."""
 
     def __init__(
@@ -230,7 +217,7 @@ class Verbs:
         """Take up to `limit` jobs under a lease: higher priority first, then earlier run_at, then arrival.
 
         Nothing to claim is an empty list. `started=False` says that the jobs will first wait in the worker's buffer:
-        if the worker vanishes they are taken back without counting a crash.
+        if the worker vanishes before `renew` says that one has started, it is taken back without counting a crash.
         """
         limit = limit_of(limit)
         wanted = names_of(queues, "queues")
@@ -246,11 +233,18 @@ class Verbs:
             undo=lambda claims: self.settle_many([(c, Release()) for c in claims]),
         )  # fmt: skip
 
-    def renew(self, claims: Iterable[Claim], *, lease: Duration = "30s") -> Call[Renewed]:
-        """Push the leases of held claims forward; tells which were lost and which are asked to cancel."""
+    def renew(
+        self, claims: Iterable[Claim], *, lease: Duration = "30s", started: Iterable[str | Claim] = ()
+    ) -> Call[Renewed]:
+        """Push the leases of held claims forward; tells which were lost and which are asked to cancel.
+
+        `started` are those of them (claims, or ids of jobs) that were claimed with started=False and have begun to run:
+        from now on they crash if their worker vanishes.
+        """
         held = [claim_of(c) for c in many(claims, "claims")]
+        begun = started_of(started, held)
         length, now = positive(lease, "lease"), self._now()
-        return Call(lambda _: claims_of.renew(held, lease=length, now=now))
+        return Call(lambda _: claims_of.renew(held, lease=length, started=begun, now=now))
 
     def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
         """Tell how far a held job is, from 0 to 1; False if the claim is lost."""
@@ -266,7 +260,9 @@ class Verbs:
         now = self._now()
 
         def make(_: bool) -> Plan[bool]:
-            [stands] = yield from settle(pairs, self._can, now=now, inside=self._inside)
+            [stands] = yield from settle(
+                pairs, self._can, now=now, max_crashes=self._max_crashes, inside=self._inside
+            )
             return stands
 
         return Call(make)
@@ -277,7 +273,9 @@ class Verbs:
         now = self._now()
 
         def make(_: bool) -> Plan[bool]:
-            [stands] = yield from settle(pairs, self._can, now=now, inside=True, fresh=True)
+            [stands] = yield from settle(
+                pairs, self._can, now=now, max_crashes=self._max_crashes, inside=True, fresh=True
+            )
             return stands
 
         return Call(make)
@@ -297,7 +295,9 @@ class Verbs:
                 claim_of(claim)
             pairs.append((claim, checked))
         now = self._now()
-        return Call(lambda _: settle(pairs, self._can, now=now, inside=self._inside))
+        return Call(
+            lambda _: settle(pairs, self._can, now=now, max_crashes=self._max_crashes, inside=self._inside)
+        )
 
     def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:
         """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""

@@ -6,8 +6,9 @@ back what is overdue, expire), then looks from the start. So a bare loop of clai
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -137,12 +138,15 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: i
         yield from admit_woken(can)
 
 
-def renew(claims: Sequence[Claim], *, lease: int, now: int | None) -> Plan[Renewed]:
-    """Push leases forward. A row that somebody's transaction holds is passed over: its claim stands, unrenewed."""
+def renew(
+    claims: Sequence[Claim], *, lease: int, started: Collection[str] = (), now: int | None
+) -> Plan[Renewed]:
+    """Push leases forward, and keep that these have started. A row that somebody's transaction holds is passed over: its claim stands, unrenewed."""
     if not claims:
         return Renewed(frozenset(), frozenset(), frozenset())
     packed = pack_claims(claims)
-    answer = yield Statement("renew", {"claims": packed, "lease": lease, "now": now}, alone=True)
+    params = {"claims": packed, "lease": lease, "started": json.dumps(list(started)), "now": now}
+    answer = yield Statement("renew", params, alone=True)
     found: dict[str, bool] = dict(answer.rows)
     if len(found) < len(claims):
         answer = yield Statement("held_claims", {"claims": packed}, alone=True, reads=True)

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from tenure.filters import Filter
 from tenure.job import Cancelling, JobId, Replayed, State
+from tenure.store.changes import Changes
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
-from tenure.store.settle import Changes
 
 __all__ = ["Bulk", "cancel", "pause", "purge", "replay", "replay_many", "resume"]
 

@@ -6,97 +6,21 @@ and writes what was decided. Repeating one's own settle after a lost answer is t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, NamedTuple, assert_never
+from typing import Any, assert_never
 
 from tenure.duration import micros, parse
 from tenure.job import Claim, State
-from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze, name_of
+from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
 from tenure.payload import MAX_RESULT, MAX_TRACEBACK, clean_error, encode
 from tenure.retry import DEFAULT
+from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
-from tenure.store.groups import admit
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["Changes", "Held", "check_outcome", "settle"]
-
-
-class Held(NamedTuple):
-    """What `hold` and `overdue` tell of a locked, running job."""
-
-    id: str
-    seq: int
-    epoch: int
-    attempt: int
-    max_attempts: int
-    crashes: int
-    run_at: int
-    cancel_at: int | None
-    expires_at: int | None
-    started_at: int | None
-    worker: str | None
-    group_key: str | None
-    extra: str | None
-    now: int
-
-
-@dataclass(slots=True)
-class Changes:
-    """What was decided about locked jobs, to be written together."""
-
-    finish: list[dict[str, Any]] = field(default_factory=list)
-    requeue: list[dict[str, Any]] = field(default_factory=list)
-    story: list[dict[str, Any]] = field(default_factory=list)
-    freed: list[str] = field(default_factory=list)
-
-    def end(self, job: Any, state: State, outcome: str | None, **more: Any) -> None:
-        """The job leaves the line for good, and its slot is free."""
-        row = {"id": job.id, "seq": job.seq, "epoch": job.epoch, "finished_at": job.now, "state": state.value}
-        self.finish.append(row | {"outcome": outcome, "reason": None, "error": None, "result": None} | more)
-        if job.group_key is not None:
-            self.freed.append(job.group_key)
-
-    def back(self, job: Held, *, run_at: int, **more: Any) -> None:
-        """The job goes back to the line; waiting for later, it keeps its group's slot only where order is strict."""
-        steps_aside = job.group_key is not None and run_at > job.now and _order(job) == "start"
-        row = {
-            "id": job.id, "seq": job.seq, "epoch": job.epoch, "attempt": job.attempt, "crashes": job.crashes,
-            "run_at": run_at, "state": State.SCHEDULED.value if run_at > job.now else State.READY.value,
-            "held": True if job.group_key is not None and not steps_aside else None, "started_at": job.started_at,
-            "settled_epoch": None, "trace": None, "outcome": None, "error": None,
-        }  # fmt: skip
-        self.requeue.append(row | more)
-        if steps_aside and job.group_key is not None:
-            self.freed.append(job.group_key)
-
-    def tell(
-        self,
-        job: Held,
-        error_kind: str,
-        message: str,
-        traceback: str | None = None,
-        outcome: str | None = None,
-    ) -> None:
-        """The attempt goes into the job's history."""
-        self.story.append({
-            "id": job.id, "epoch": job.epoch, "attempt": job.attempt, "worker": job.worker,
-            "started_at": job.started_at, "finished_at": job.now, "outcome": outcome, "error_kind": error_kind, "message": message,
-            "traceback": traceback,
-        })  # fmt: skip
-
-    def write(self, can: Capabilities) -> Plan[None]:
-        """All of it, in the transaction that holds the locks."""
-        if self.story:
-            yield Statement("attempt_add", {"rows": pack(self.story)})
-        if self.finish:
-            yield Statement("finish", {"rows": pack(self.finish)})
-        if self.requeue:
-            yield Statement("requeue", {"rows": pack(self.requeue)})
-        yield from admit(self.freed, can)
+__all__ = ["check_outcome", "settle"]
 
 
 def check_outcome(outcome: Outcome) -> Outcome:
@@ -113,7 +37,7 @@ def check_outcome(outcome: Outcome) -> Outcome:
             )
         case Snooze(delay=d):
             return Snooze(parse(d, "delay"))
-        case Release() | Bury() | Cancelled():
+        case Release() | Bury() | Cancelled() | Crashed():
             pass
         case _:
             assert_never(outcome)
@@ -125,6 +49,7 @@ def settle(
     can: Capabilities,
     *,
     now: int | None,
+    max_crashes: int = MAX_CRASHES,
     inside: bool = False,
     fresh: bool = False,
 ) -> Plan[list[bool]]:
@@ -136,9 +61,8 @@ def settle(
     done = [(c, o) for c, o in once if type(o) is Done and c.group is None]
     settled = len(once) == len(settles)
     if len(done) < len(once):
-        settled &= yield from _decide(
-            [(c, o) for c, o in once if type(o) is not Done or c.group is not None], can, now
-        )
+        others = [(c, o) for c, o in once if type(o) is not Done or c.group is not None]
+        settled &= yield from _decide(others, can, now, max_crashes)
     if done:
         columns: dict[str, list[Any]] = {
             "id": [c.id for c, _ in done],
@@ -170,18 +94,20 @@ def _result(done: Done) -> str | None:
     return None if done.result is None else encode(done.result, "result", MAX_RESULT)
 
 
-def _decide(settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, now: int | None) -> Plan[bool]:
+def _decide(
+    settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, now: int | None, max_crashes: int
+) -> Plan[bool]:
     answer = yield Statement("hold", {"claims": pack_claims(c for c, _ in settles), "now": now})
     outcomes = {(c.id, c.epoch): o for c, o in settles}
     changes = Changes()
     for row in answer.rows:
         job = Held(*row)
-        _decide_one(changes, job, outcomes[job.id, job.epoch])  # type: ignore[index]
+        _decide_one(changes, job, outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
     yield from changes.write(can)
     return len(answer.rows) == len(settles)
 
 
-def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
+def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int) -> None:
     name = name_of(outcome)
     asked = job.cancel_at is not None
     match outcome:
@@ -190,23 +116,21 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
         case Fail():
             _decide_failure(changes, job, outcome)
         case Snooze() | Release() if asked:
-            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, attempt=_back(job))
+            changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, attempt=job.given_back)
         case Snooze(delay=delay):
             later = job.now + micros(parse(delay, "delay"))
             changes.back(
                 job,
                 run_at=later,
-                attempt=_back(job),
+                attempt=job.given_back,
                 settled_epoch=job.epoch,
                 outcome=name,
                 trace=f"{job.epoch}:{name},",
             )
         case Release():
-            attempt = _back(job)
-            untried = None if attempt == 0 and job.crashes == 0 else job.started_at
             changes.back(
-                job, run_at=job.run_at, attempt=attempt, epoch=job.epoch + 1, settled_epoch=job.epoch, outcome=name,
-                started_at=untried, trace=f"{job.epoch}:{name},",
+                job, run_at=job.run_at, attempt=job.given_back, epoch=job.epoch + 1, settled_epoch=job.epoch, outcome=name,
+                started_at=job.untried, doubt=job.suspicion, trace=f"{job.epoch}:{name},",
             )  # fmt: skip
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)
@@ -217,6 +141,9 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome) -> None:
         case Cancelled(reason=reason):
             why = None if reason is None else clean_error(reason, 200)
             changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason=why)
+        case Crashed(error=error):
+            words = clean_error(error) or f"the process that ran it vanished; worker {job.worker} lives"
+            changes.crash(job, name, words, max_crashes=max_crashes, settled_epoch=job.epoch, outcome=name)
         case _:
             assert_never(outcome)
 
@@ -235,11 +162,3 @@ def _decide_failure(changes: Changes, job: Held, fail: Fail) -> None:
         changes.end(job, State.DEAD, "fail", reason="expired", **end)
     else:
         changes.back(job, run_at=job.now + micros(max(wait, timedelta(0))), outcome="fail", **end)
-
-
-def _back(job: Held) -> int:
-    return max(job.attempt - 1, 0)
-
-
-def _order(job: Held) -> str:
-    return str(json.loads(job.extra).get("order", "strict")) if job.extra else "strict"

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tenure.job import State
+from tenure.job import SUSPECT, State
+from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
 from tenure.store.plan import Plan, Statement
-from tenure.store.settle import Changes, Held
 
 __all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain"]
 
 ALIVE = 30_000_000
 """How long after its last beat a worker counts as alive, in microseconds."""
-MAX_CRASHES = 3
 _FORGOTTEN = 86_400_000_000
 """How long a worker that vanished is remembered, in microseconds: a day."""
 
@@ -53,33 +52,22 @@ def reclaim(
     """Take back jobs whose lease ran out; how many.
 
     The attempt is given back. A job that had started and whose worker no longer beats has crashed once more, and at
-    `max_crashes` it is dead (poison).
+    `max_crashes` it is dead (poison). One of which nobody knows whether it had started is suspect, and has not crashed.
     """
     params = {"limit": limit, "after": after, "grace": grace, "alive": ALIVE, "now": now}
     answer = yield Statement("overdue", params)
     changes = Changes()
     for *row, alive in answer.rows:
-        _take_back(changes, Held(*row), alive=bool(alive), max_crashes=max_crashes)
+        job = Held(*row)
+        if alive:
+            started = job.started_at if job.doubt is None else job.untried
+            changes.take_back(job, started_at=started, doubt=job.suspicion)
+        elif job.doubt is None:
+            changes.crash(job, "reclaim", "", max_crashes=max_crashes, epoch=job.epoch + 1)
+        else:
+            changes.take_back(job, started_at=job.untried, doubt=SUSPECT)
     yield from changes.write(can)
     return len(answer.rows)
-
-
-def _take_back(changes: Changes, job: Held, *, alive: bool, max_crashes: int) -> None:
-    crashed = job.started_at is not None and not alive
-    crashes = job.crashes + crashed
-    attempt = max(job.attempt - 1, 0)
-    taken = {"epoch": job.epoch + 1, "attempt": attempt, "crashes": crashes}
-    if crashed:
-        changes.tell(
-            job, "Crash", f"worker {job.worker} vanished while it ran this job (crash {crashes})", None
-        )
-    if job.cancel_at is not None:
-        changes.end(job, State.CANCELLED, None, **taken)
-    elif crashed and crashes >= max_crashes:
-        why = f"poison: its worker vanished {crashes} times while it ran"
-        changes.end(job, State.DEAD, None, reason="poison", error=why, **taken)
-    else:
-        changes.back(job, run_at=job.run_at, **taken)
 
 
 def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:

@@ -71,6 +71,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     attempt integer NOT NULL DEFAULT 0
     max_attempts integer NOT NULL
     crashes integer NOT NULL DEFAULT 0
+    doubt smallint
     group_limit integer
     progress double precision
     held boolean
@@ -127,6 +128,23 @@ TABLE tenure.requests
     headers text NOT NULL
     CONSTRAINT requests_pkey PRIMARY KEY (job_id)
 CREATE UNIQUE INDEX requests_pkey ON tenure.requests USING btree (job_id)
+
+TABLE tenure.schedules
+    name text COLLATE "C" NOT NULL
+    cron text NOT NULL
+    tz text NOT NULL
+    missed text NOT NULL
+    kind text NOT NULL
+    payload text NOT NULL
+    options text NOT NULL
+    source text NOT NULL
+    created_at bigint NOT NULL
+    updated_at bigint NOT NULL
+    since bigint NOT NULL
+    fired_at bigint
+    paused_at bigint
+    CONSTRAINT schedules_pkey PRIMARY KEY (name)
+CREATE UNIQUE INDEX schedules_pkey ON tenure.schedules USING btree (name)
 
 TABLE tenure.wakes
     group_key text COLLATE "C" NOT NULL

@@ -18,6 +18,7 @@ CREATE TABLE tenure.jobs (
     attempt       integer NOT NULL DEFAULT 0,
     max_attempts  integer NOT NULL,
     crashes       integer NOT NULL DEFAULT 0,
+    doubt         smallint,
     group_limit   integer,
     progress      double precision,
     held          boolean,
@@ -130,6 +131,22 @@ CREATE TABLE tenure.workers (
     queues     text,
     kinds      text,
     about      text
+);
+
+CREATE TABLE tenure.schedules (
+    name       text COLLATE "C" PRIMARY KEY,
+    cron       text NOT NULL,
+    tz         text NOT NULL,
+    missed     text NOT NULL,
+    kind       text NOT NULL,
+    payload    text NOT NULL,
+    options    text NOT NULL,
+    source     text NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    since      bigint NOT NULL,
+    fired_at   bigint,
+    paused_at  bigint
 );
 
 CREATE VIEW tenure.readable AS

@@ -20,10 +20,10 @@ pick AS MATERIALIZED (
 )
 UPDATE tenure.jobs j
 SET state = 'running', attempt = j.attempt + 1, epoch = j.epoch + 1, lease_until = n.now + :lease::bigint,
-    worker = :worker::text, started_at = CASE WHEN :started::boolean THEN n.now END,
-    progress = NULL, progress_note = NULL
+    worker = :worker::text, started_at = n.now,
+    doubt = CASE WHEN :started::boolean THEN NULL WHEN j.doubt = 2 THEN 2 ELSE 1 END, progress = NULL, progress_note = NULL
 FROM n
 WHERE j.id = ANY (ARRAY(SELECT id FROM pick))
 RETURNING j.id::text AS id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.max_attempts, j.crashes,
           j.run_at, j.created_at, j.lease_until, j.started_at, j.expires_at, j.group_key, j.parent::text AS parent,
-          j.flow, j.tenant, j.extra, j.error, j.group_limit
+          j.flow, j.tenant, j.extra, j.error, j.group_limit, j.doubt

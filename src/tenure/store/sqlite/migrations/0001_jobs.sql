@@ -19,6 +19,7 @@ CREATE TABLE tenure_jobs (
     rank          INTEGER NOT NULL,
     max_attempts  INTEGER NOT NULL,
     crashes       INTEGER NOT NULL DEFAULT 0,
+    doubt         INTEGER,
     queue         TEXT NOT NULL,
     kind          TEXT NOT NULL,
     lane          TEXT NOT NULL,
@@ -91,6 +92,22 @@ CREATE TABLE tenure_workers (
     queues     TEXT,
     kinds      TEXT,
     about      TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenure_schedules (
+    name       TEXT PRIMARY KEY,
+    cron       TEXT NOT NULL,
+    tz         TEXT NOT NULL,
+    missed     TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    payload    TEXT NOT NULL,
+    options    TEXT NOT NULL,
+    source     TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    since      INTEGER NOT NULL,
+    fired_at   INTEGER,
+    paused_at  INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW tenure_readable AS

@@ -7,6 +7,6 @@ SET state = json_extract(r.value, '$.state'), epoch = json_extract(r.value, '$.e
     outcome = coalesce(json_extract(r.value, '$.outcome'), outcome), attempt = json_extract(r.value, '$.attempt'),
     crashes = json_extract(r.value, '$.crashes'), run_at = json_extract(r.value, '$.run_at'),
     error = coalesce(json_extract(r.value, '$.error'), error), held = json_extract(r.value, '$.held'),
-    started_at = json_extract(r.value, '$.started_at'), lease_until = NULL, worker = NULL
+    started_at = json_extract(r.value, '$.started_at'), doubt = json_extract(r.value, '$.doubt'), lease_until = NULL, worker = NULL
 FROM json_each(:rows) r
 WHERE tenure_jobs.seq = json_extract(r.value, '$.seq')
