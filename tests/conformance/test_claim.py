@@ -56,6 +56,46 @@ def test_only_the_named_queues_are_claimed_from(q: tenure.Queue) -> None:
     assert payloads(q.claim(10, queues=["a", "c"])) == ["a", "c"]
 
 
+def test_all_queues_but_the_excepted_ones_are_claimed_from(q: tenure.Queue) -> None:
+    names = ["a", "a b", "aa", "b", "c", "\u4e2d", "\U0001f980"]
+    q.enqueue_many([tenure.NewJob(kind="k", queue=name, payload=name) for name in names])
+    assert payloads(q.claim(10, except_queues=["\u4e2d", "a", "c", "a"])) == ["a b", "aa", "b", "\U0001f980"]
+    assert payloads(q.claim(10, except_queues=[])) == ["a", "c", "\u4e2d"]
+
+
+def test_excepted_queues_and_named_kinds_go_together(q: tenure.Queue) -> None:
+    q.enqueue_many([tenure.NewJob(kind=k, queue=line, payload=line + k) for line in "xyz" for k in "ab"])
+    assert payloads(q.claim(10, except_queues=["y"], kinds=["b"])) == ["xb", "zb"]
+
+
+def test_a_new_queue_is_found_at_once_beside_an_excepted_one(q: tenure.Queue) -> None:
+    for queue in ("m", "excepted", "a", "z", "excepted too"):
+        answer = q.enqueue("k", queue=queue)
+        assert ids(q.claim(5, except_queues=["excepted"])) == ([] if queue == "excepted" else [answer.id])
+
+
+def test_order_holds_over_all_queues_but_the_excepted_ones(q: tenure.Queue) -> None:
+    q.enqueue_many(
+        [
+            tenure.NewJob(kind="k", queue=line, priority=n, payload=f"{line}{n}")
+            for n in range(3)
+            for line in "abc"
+        ]
+    )
+    assert payloads(claim_all(q, 2, except_queues=["b"])) == ["a2", "c2", "a1", "c1", "a0", "c0"]
+
+
+def test_queues_and_excepted_queues_are_not_said_together(q: tenure.Queue) -> None:
+    q.enqueue("k", queue="a")
+    with pytest.raises(tenure.FieldError) as caught:
+        q.claim(queues=["a"], except_queues=["b"])
+    assert caught.value.field == "except_queues"
+    with pytest.raises(tenure.FieldTypeError) as caught:
+        q.claim(except_queues="a")
+    assert caught.value.field == "except_queues"
+    assert len(q.claim()) == 1
+
+
 def test_only_the_named_kinds_are_claimed(q: tenure.Queue) -> None:
     q.enqueue_many([tenure.NewJob(kind=name, payload=name) for name in ("a", "b", "c")])
     assert payloads(q.claim(10, kinds=["c", "a"])) == ["a", "c"]

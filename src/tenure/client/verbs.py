@@ -210,25 +210,30 @@ class Verbs(ScheduleVerbs):
         *,
         queues: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,
+        except_queues: Iterable[str] | None = None,
         lease: Duration = "30s",
         worker: str | None = None,
         started: bool = True,
     ) -> Call[Claims]:
         """Take up to `limit` jobs under a lease: higher priority first, then earlier run_at, then arrival.
 
-        Nothing to claim is an empty list. `started=False` says that the jobs will first wait in the worker's buffer:
-        if the worker vanishes before `renew` says that one has started, it is taken back without counting a crash.
+        They come from any queue, from these `queues`, or from all but `except_queues`. Nothing to claim is an empty list.
+        `started=False` says that the jobs will first wait in the worker's buffer: if the worker vanishes before `renew`
+        says that one has started, it is taken back without counting a crash.
         """
         limit = limit_of(limit)
         wanted = names_of(queues, "queues")
         known = names_of(kinds, "kinds")
+        but = tuple(sorted(set(names_of(except_queues, "except_queues") or ())))
+        if wanted is not None and except_queues is not None:
+            raise FieldError("except_queues", "cannot be said beside queues", but, "say one of the two")
         length = positive(lease, "lease")
         name = self.worker if worker is None else worker_of(worker)
         now = self._now()
         return Call(
             lambda _: claims_of.claim(
                 self._memory(), self._can, limit=limit, queues=wanted, kinds=known, lease=length, worker=name,
-                started=started, now=now, owner=self._owner, max_crashes=self._max_crashes,
+                started=started, now=now, owner=self._owner, except_queues=but, max_crashes=self._max_crashes,
             ),
             undo=lambda claims: self.settle_many([(c, Release()) for c in claims]),
         )  # fmt: skip

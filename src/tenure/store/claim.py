@@ -42,10 +42,11 @@ def claim(
     started: bool,
     now: int | None,
     owner: ClaimOwner | None,
+    except_queues: tuple[str, ...] = (),
     max_crashes: int = MAX_CRASHES,
 ) -> Plan[list[Claim]]:
     """Take up to `limit` jobs: higher priority first, then earlier run_at, then seq."""
-    scope = memory.scope(queues, kinds)
+    scope = memory.scope(queues, kinds, except_queues)
     taken: list[tuple[Any, ...]] = []
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
     if now is None and scope.fresh:

@@ -26,16 +26,22 @@ FULL_LOOK_EVERY = 1.0
 _MAX_SCOPES = 64
 _MAX_LANES = 5_000
 _AFTER = chr(ord(SEPARATOR) + 1)
+_END = "\U0010ffff"
 _START = (-(2**63), 0)
 
 
 class Scope:
-    """What one kind of claim (these queues, these kinds) knows of its lanes."""
+    """What one kind of claim (these queues or all but those, these kinds) knows of its lanes."""
 
-    def __init__(self, queues: tuple[str, ...] | None, kinds: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        queues: tuple[str, ...] | None,
+        kinds: tuple[str, ...] | None,
+        except_queues: tuple[str, ...] = (),
+    ) -> None:
         self._kinds = None if kinds is None else frozenset(kinds)
         if queues is None:
-            self._ranges = [("", "\U0010ffff")]
+            self._ranges = _around(except_queues)
         elif kinds is None:
             self._ranges = [(q + SEPARATOR, q + _AFTER) for q in queues]
         else:
@@ -109,6 +115,15 @@ class Scope:
         return pack(gaps)
 
 
+def _around(queues: Iterable[str]) -> list[tuple[str, str]]:
+    """The ranges that hold every lane but those of these queues: an excluded queue is one step, whatever is in it."""
+    edges = [""]
+    for queue in sorted(set(queues), key=lambda q: q + SEPARATOR):
+        edges += [queue + SEPARATOR, queue + _AFTER]
+    edges.append(_END)
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
 def queue_of(lane: str) -> str:
     """The queue a lane belongs to."""
     return lane.partition(SEPARATOR)[0]
@@ -118,16 +133,21 @@ class LaneMemory:
     """What one process remembers of the lanes, per kind of claim, and of its sweeps."""
 
     def __init__(self) -> None:
-        self._scopes: dict[tuple[Any, Any], Scope] = {}
+        self._scopes: dict[tuple[Any, Any, Any], Scope] = {}
         self.swept = 0
         self.swept_all = float("-inf")
 
-    def scope(self, queues: tuple[str, ...] | None, kinds: tuple[str, ...] | None) -> Scope:
+    def scope(
+        self,
+        queues: tuple[str, ...] | None,
+        kinds: tuple[str, ...] | None,
+        except_queues: tuple[str, ...] = (),
+    ) -> Scope:
         """The memory of claims with this filter."""
-        key = (queues, kinds)
+        key = (queues, kinds, except_queues)
         found = self._scopes.get(key)
         if found is None:
             if len(self._scopes) >= _MAX_SCOPES:
                 self._scopes.pop(next(iter(self._scopes)))
-            found = self._scopes[key] = Scope(queues, kinds)
+            found = self._scopes[key] = Scope(queues, kinds, except_queues)
         return found
