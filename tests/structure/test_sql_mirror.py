@@ -71,9 +71,11 @@ ROWLESS = {
         "enqueue",
         "enqueue_one",
         "finish",
+        "fire",
         "leave",
         "ledger",
         "pause",
+        "pause_schedule",
         "progress",
     ),
     *(
@@ -81,10 +83,13 @@ ROWLESS = {
         "request_add",
         "requeue",
         "resume",
+        "resume_schedule",
         "retain",
         "retain_ledger",
         "retain_workers",
+        "schedule",
         "settle_done",
+        "unschedule",
     ),
 }
 
