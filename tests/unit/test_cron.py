@@ -189,9 +189,27 @@ def test_fires_only_go_forward_and_none_is_left_out(expression: str, after: date
 
 @pytest.mark.parametrize(
     "expression",
-    ["", "x", "* * * *", "* * * * * * *", "61 * * * *", "0 25 * * *", "0 0 30 2 *", "0 0 */31 2 1#5", "5-1 * * * *", "*/0 * * * *",
-     "@reboot", "@every", "@every 0s", "@every 1.5s", "@every soon", "@every -5m", "@every 5m 5m", "0" * 300],
-)  # fmt: skip
+    [
+        "",
+        "x",
+        "* * * *",
+        "* * * * * * *",
+        "61 * * * *",
+        "0 25 * * *",
+        "0 0 30 2 *",
+        "0 0 */31 2 1#5",
+        "5-1 * * * *",
+        "*/0 * * * *",
+        "@reboot",
+        "@every",
+        "@every 0s",
+        "@every 1.5s",
+        "@every soon",
+        "@every -5m",
+        "@every 5m 5m",
+        "0" * 300,
+    ],
+)
 def test_an_expression_that_means_nothing_is_refused(expression: str) -> None:
     with pytest.raises(tenure.FieldError) as caught:
         Cron(expression)

@@ -96,7 +96,8 @@ class ScheduleVerbs:
     def fire(self, kinds: Iterable[str] | None = None, limit: int = 100) -> Call[list[Fired]]:
         """Make the jobs of schedules that are due by the store's clock, of these kinds; what this call fired.
 
-        Any number of workers may ask: each fire makes its job once, in one transaction.
+        Any number of workers may ask: each fire makes its job once, in one transaction. Ask again until the answer is
+        empty: beyond `limit`, and beyond the first schedule with a unique key, the rest is left to the next call.
         """
         known, most, now = names_of(kinds, "kinds"), limit_of(limit), self._now()
         wanted = None if known is None else frozenset(known)

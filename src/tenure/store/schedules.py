@@ -2,8 +2,10 @@
 
 Every worker may fire. A fire is taken by one fenced update of its schedule, and its job is stored in the same transaction:
 who comes second changes nothing and stores nothing, so each fire makes one job however many workers ask, and none again
-when the clock is set back. Schedules are taken in the order of their names, so that workers wait for each other in one
-order only. A look that finds nothing due only reads.
+when the clock is set back. A look that finds nothing due only reads.
+
+Nobody waits for another who fires: a schedule in somebody's hands is passed by. A unique key may have to be waited for, so
+one transaction stores at most one: who holds one key and waits for the next can meet somebody who does so in another order.
 """
 
 from __future__ import annotations
@@ -96,15 +98,21 @@ def run_schedule(
 def fire(
     kinds: Collection[str] | None, can: Capabilities, *, limit: int, max_payload: int, now: int | None
 ) -> Plan[list[Fired]]:
-    """Make the jobs of all that is due, at most `limit`; what this call fired and nobody else did."""
+    """Make jobs of what is due, at most `limit`; what this call fired and nobody else did."""
     fired: list[Fired] = []
+    key: str | None = None
     for stored in (yield from _live(kinds, now)):
         for moment, row in _due(stored, limit - len(fired), max_payload):
+            if row.unique_hash is not None and key not in (None, row.unique_hash):
+                break
             fence = {"name": stored.name, "fire": to_micros(moment, "fire"), "updated_at": stored.updated_at}
             taken = yield Statement("fire", fence)
-            if taken.changed:
-                [answer] = yield from enqueue([row], can, now=now)
-                fired.append(Fired(stored.name, moment, answer.id))
+            if not taken.changed:
+                # Somebody else fires it. If they fail, this fire must not have been overtaken by a later one.
+                break
+            key = row.unique_hash or key
+            [answer] = yield from enqueue([row], can, now=now)
+            fired.append(Fired(stored.name, moment, answer.id))
         if len(fired) >= limit:
             break
     return fired

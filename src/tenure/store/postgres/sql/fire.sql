@@ -1,4 +1,9 @@
 -- fire: one fire is taken, by the first who asks, if the schedule still stands as it was read.
+-- Differs from sqlite: a schedule that somebody else is firing is passed by, not waited for.
 UPDATE tenure.schedules SET fired_at = :fire::bigint
-WHERE name = :name::text AND (fired_at IS NULL OR fired_at < :fire::bigint) AND since < :fire::bigint
-    AND updated_at = :updated_at::bigint AND paused_at IS NULL
+WHERE name = (
+    SELECT s.name FROM tenure.schedules s
+    WHERE s.name = :name::text AND (s.fired_at IS NULL OR s.fired_at < :fire::bigint) AND s.since < :fire::bigint
+        AND s.updated_at = :updated_at::bigint AND s.paused_at IS NULL
+    FOR UPDATE SKIP LOCKED
+)
