@@ -4,7 +4,8 @@
     sqlite:///app.db?shared=true          the user's own file, Tenure's tables beside theirs
     postgresql://user@host/db             PostgreSQL, in the schema "tenure"
 
-Options go into the query: prefix= (SQLite), schema= and pgbouncer=true (PostgreSQL), durability=normal (SQLite, opt-in).
+Options go into the query: prefix= and durability=normal (SQLite); schema=, pgbouncer=true, listen= (the server's own URL,
+percent-encoded, where pgbouncer is in the way of listening) and notify=false (workers look instead of listening) (PostgreSQL).
 Everything else in a PostgreSQL URL goes to the driver as it is. TENURE_URL=none switches the queue off.
 """
 
@@ -24,7 +25,7 @@ __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
-_OURS = ("schema", "pgbouncer")
+_OURS = ("schema", "pgbouncer", "listen", "notify")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
 _TRUE = {
     "true": True,
@@ -55,6 +56,9 @@ class PostgresPlace:
     conninfo: str
     schema: str
     pgbouncer: bool
+    listen: str | None = None
+    """Where to listen, if not there."""
+    notify: bool = True
 
 
 def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str:
@@ -102,6 +106,7 @@ def identifier(value: str, name: str) -> str:
 
 def without_password(url: str) -> str:
     """The URL as it may be logged."""
+    url = re.sub(r"(?i)([?&]listen=)[^&\s]*", r"\1***", url)
     return re.sub(r"(://[^/@:]*:)\S*@", r"\1***@", re.sub(r"(?i)(password=)[^&\s]*", r"\1***", url))
 
 
@@ -140,7 +145,24 @@ def _postgres(url: str) -> PostgresPlace:
     rest = "&".join(part for part in options if part.partition("=")[0] not in _OURS)
     conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     schema = identifier(ours.get("schema", "tenure"), "schema")
-    return PostgresPlace(conninfo, schema, _flag(ours.get("pgbouncer", "false"), "pgbouncer"))
+    return PostgresPlace(
+        conninfo,
+        schema,
+        _flag(ours.get("pgbouncer", "false"), "pgbouncer"),
+        None if "listen" not in ours else _listen(ours["listen"]),
+        _flag(ours.get("notify", "true"), "notify"),
+    )
+
+
+def _listen(url: str) -> str:
+    """Where to listen: a URL inside the URL, percent-encoded."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise FieldError(
+            "listen",
+            "must be a percent-encoded postgresql:// URL of the server itself",
+            without_password(url),
+        )
+    return _postgres(url).conninfo
 
 
 def _flag(value: str, name: str) -> bool:

@@ -72,7 +72,9 @@ def work(q: tenure.Queue) -> None:
     assert q.settle(claim, tenure.Fail("no", retry_in=0))
     q.promote()
     q.reclaim()
+    q.vanished("w")
     q.get(one)
+    q.next_due()
 
 
 # PostgreSQL
@@ -133,10 +135,12 @@ WHEN_FULL = [
     "hold",
     "promote",
     "overdue",
+    "of_worker",
     "expired",
     "requeue",
     "progress",
     "get",
+    "next_due",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -226,8 +230,10 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("hold", {"INTEGER PRIMARY KEY"}),
         ("promote", {"INTEGER PRIMARY KEY", "tenure_jobs_scheduled"}),
         ("overdue", {"tenure_jobs_lease"}),
+        ("of_worker", {"tenure_jobs_lease"}),
         ("expired", {"tenure_jobs_expiry"}),
         ("get", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("next_due", {"tenure_jobs_scheduled", "tenure_jobs_lease"}),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(

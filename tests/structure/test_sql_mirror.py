@@ -24,7 +24,7 @@ FOLDERS = {name: ROOT / "src" / "tenure" / "store" / name / "sql" for name in ("
 FILES = sorted(file for folder in FOLDERS.values() for file in folder.iterdir())
 ONLY = {
     "sqlite": {"claim_take", "claim_take_run", "settle_done_results"},
-    "postgres": {"group_locks", "wake", "wakes", "woken"},
+    "postgres": {"echo", "group_locks", "sleepers_add", "sleepers_remove", "tell", "wake", "wakes", "woken"},
 }
 COMMON = sorted({f.stem for f in FOLDERS["sqlite"].iterdir()} - ONLY["sqlite"])
 NOTE = re.compile(r"-- (?:Differs from (?:sqlite|postgres)|Only on (?:sqlite|postgres)): \w.*")
@@ -66,6 +66,7 @@ ROWLESS = {
         "attempt_add",
         "copy",
         "copy_bare",
+        "crashes_close",
         "beat",
         "cancel_ask",
         "enqueue",
@@ -199,7 +200,13 @@ def test_a_statement_answers_with_the_same_columns_on_both(
 @pytest.mark.parametrize("name", sorted(ONLY["postgres"]))
 def test_a_statement_of_postgresql_alone_is_understood(name: str, postgres_store: PostgresStore) -> None:
     columns = columns_on_postgres(postgres_store, name)
-    assert columns == {"group_locks": ["group_key", "locked"], "wakes": ["group_key"]}.get(name, [])
+    answers = {
+        "echo": ["told"],
+        "group_locks": ["group_key", "locked"],
+        "tell": ["told"],
+        "wakes": ["group_key"],
+    }
+    assert columns == answers.get(name, [])
 
 
 def test_statements_that_are_planned_anew_exist() -> None:

@@ -18,7 +18,7 @@ from tenure.job import AsyncConnection, AsyncpgConnection, Claim, Enqueued, Sync
 from tenure.newjob import Row
 from tenure.outcome import Outcome
 from tenure.payload import MAX_PAYLOAD
-from tenure.store.base import Pid, Store
+from tenure.store.base import Pid, Store, Watch
 from tenure.store.enqueue import enqueue
 from tenure.store.foreign import async_runner, foreign_capabilities, is_async, runner
 from tenure.store.open import open_store
@@ -179,6 +179,10 @@ class Queue:
             raise UsageError("this connection is an async one; open the queue with tenure.aopen to use it")
         return Transaction(self._owner, self._store, connection, self._max_payload)
 
+    def watch(self) -> Watch:
+        """A new ear for a thread that waits for jobs: it wakes when something was committed. Closed with the queue."""
+        return self._store.watch()
+
     def close(self) -> None:
         """Let go of the database."""
         self._store.close()
@@ -214,6 +218,7 @@ class Queue:
     history = synchronous(Verbs.history)
     request = synchronous(Verbs.request)
     explain = synchronous(Verbs.explain)
+    next_due = synchronous(Verbs.next_due)
     beat = synchronous(Verbs.beat)
     leave = synchronous(Verbs.leave)
     workers = synchronous(Verbs.workers)
@@ -359,6 +364,7 @@ class AsyncQueue:
     history = asynchronous(Verbs.history)
     request = asynchronous(Verbs.request)
     explain = asynchronous(Verbs.explain)
+    next_due = asynchronous(Verbs.next_due)
     beat = asynchronous(Verbs.beat)
     leave = asynchronous(Verbs.leave)
     workers = asynchronous(Verbs.workers)

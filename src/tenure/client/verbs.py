@@ -196,7 +196,7 @@ class Verbs(ScheduleVerbs):
 
             def make_copy(again: bool) -> Plan[Answers]:
                 if not again:
-                    return enqueue_plain(jobs, ids, bare=bare, now=now, limit=self._max_payload)
+                    return enqueue_plain(jobs, ids, self._can, bare=bare, now=now, limit=self._max_payload)
                 rows = [check(j, self._max_payload, i) for j, i in zip(jobs, ids, strict=True)]
                 return enqueue(rows, self._can, now=now, again=True)
 
@@ -413,6 +413,11 @@ class Verbs(ScheduleVerbs):
         """Why is this job not running?"""
         job_id, now = check_id(id), self._now()
         return Call(lambda _: views.explain(job_id, now=now), reads=True)
+
+    def next_due(self) -> Call[float | None]:
+        """Seconds until a scheduled job is due or a lease runs out: 0.0 if one is overdue, None if there is neither."""
+        now = self._now()
+        return Call(lambda _: views.next_due(now=now), reads=True)
 
     def beat(
         self,

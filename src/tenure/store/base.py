@@ -17,7 +17,7 @@ from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.plan import Plan
 
-__all__ = ["Broken", "LockBusy", "Make", "Pid", "Store", "with_patience"]
+__all__ = ["Broken", "LockBusy", "Make", "Pid", "Store", "Watch", "with_patience"]
 
 T = TypeVar("T")
 Make = Callable[[bool], Plan[T]]
@@ -33,6 +33,34 @@ class Broken(Exception):
 
 class LockBusy(Exception):
     """An impatient plan met a row that somebody's transaction holds; nothing was changed."""
+
+
+class Watch(Protocol):
+    """How an idle worker hears of new jobs at once: a hint, which may be spurious or missed, so look now and then anyway.
+
+    One thread waits at a time. A lost database is never an error here: it is found again by the waits that follow.
+    """
+
+    @property
+    def hears(self) -> bool:
+        """Whether commits are heard of right now; else only looking helps."""
+        ...
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep up to `timeout` seconds. True: look, something may be new, or somebody interrupted or closed the watch."""
+        ...
+
+    def interrupt(self) -> None:
+        """Make the wait under way, or else the next one, return True at once; from any thread or signal handler."""
+        ...
+
+    def busy(self) -> None:
+        """The one who waits will be busy for a while and need not be told; said between waits, by the thread that waits."""
+        ...
+
+    def close(self) -> None:
+        """Let go, from any thread; a wait under way returns."""
+        ...
 
 
 class Store(Protocol):
@@ -51,6 +79,10 @@ class Store(Protocol):
 
     def check_foreign(self) -> None:
         """Raise where callers' own transactions cannot take part."""
+        ...
+
+    def watch(self) -> Watch:
+        """A new ear for commits; it does nothing until it is waited on, and is closed with the store."""
         ...
 
     def close(self) -> None:

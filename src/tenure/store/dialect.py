@@ -30,6 +30,8 @@ class Capabilities:
     """Transactions run side by side, so a group may have to be decided about later."""
     takes: bool
     """A writer is alone: a claim picks from one lane after the other, then takes, and nobody comes between."""
+    tells: bool
+    """Who sleeps has to be told of new jobs; elsewhere a commit is heard by itself."""
 
 
 @dataclass(frozen=True, slots=True)

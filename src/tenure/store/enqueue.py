@@ -70,7 +70,13 @@ def _one(row: Row, now: int | None) -> Statement:
 
 
 def enqueue_plain(
-    jobs: Sequence[NewJob], ids: Sequence[JobId], *, bare: bool, now: int | None, limit: int = MAX_PAYLOAD
+    jobs: Sequence[NewJob],
+    ids: Sequence[JobId],
+    can: Capabilities,
+    *,
+    bare: bool,
+    now: int | None,
+    limit: int = MAX_PAYLOAD,
 ) -> Plan[list[Enqueued]]:
     """Store many jobs that ask nothing of other rows by a bulk copy, checked while they are sent.
 
@@ -84,6 +90,9 @@ def enqueue_plain(
         yield Statement(
             "copy", {}, copied=(check(j, limit, i).copied(moment) for j, i in zip(jobs, ids, strict=True))
         )
+    if can.tells:
+        # The other ways to enqueue tell in the statement that stores; a bulk copy cannot.
+        yield Statement("tell", {"now": now})
     return [Enqueued(i, inserted=True) for i in ids]
 
 

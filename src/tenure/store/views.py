@@ -22,6 +22,7 @@ __all__ = [
     "get",
     "history",
     "list_jobs",
+    "next_due",
     "paused",
     "request",
     "workers",
@@ -112,6 +113,13 @@ def request(job_id: JobId) -> Plan[Request | None]:
         return None
     body, headers = answer.rows[0]
     return Request(bytes(body), json.loads(headers))
+
+
+def next_due(*, now: int | None) -> Plan[float | None]:
+    """Seconds until a scheduled job is due or a lease runs out, whichever is first; 0.0 if it has; None if there is neither."""
+    answer = yield Statement("next_due", {"now": now}, alone=True, reads=True)
+    due_in: int | None = answer.rows[0][0]
+    return None if due_in is None else max(due_in, 0) / 1_000_000
 
 
 def paused() -> Plan[dict[str, datetime]]:

@@ -6,17 +6,22 @@ and the plan is asked again on a new one. With `pgbouncer=true` nothing is prepa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import select
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 import psycopg
 from psycopg import errors as pg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 from tenure.config import PostgresPlace
 from tenure.errors import StoreError, StoreRefused, StoreUnavailable, UsageError
 from tenure.newjob import BareParams
-from tenure.store.base import Broken, LockBusy, Make, Pid, with_patience
+from tenure.store.base import Broken, LockBusy, Make, Pid, Watch, with_patience
 from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
@@ -24,6 +29,7 @@ from tenure.store.plan import Result, Statement, run
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.dialect import NEVER_PREPARED, postgres_dialect
 from tenure.store.postgres.pool import Pool
+from tenure.store.postgres.watch import PostgresWatch
 
 __all__ = ["PostgresStore"]
 
@@ -41,6 +47,8 @@ _SESSION: Final = "-c enable_seqscan=off -c jit=off -c lock_timeout=10s"
 _BEGIN_IMPATIENT: Final = f"{_BEGIN}; SET LOCAL lock_timeout = '50ms'"
 _AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_KEEPALIVES: Final = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+_EVENTS: Final = {pq.PollingStatus.READING: select.POLLIN, pq.PollingStatus.WRITING: select.POLLOUT}
 _abandoned: list[object] = []
 
 
@@ -126,6 +134,84 @@ def _field(value: object) -> str:
     return value.translate(_ESCAPES) if isinstance(value, str) else str(value)
 
 
+class ListeningLink:
+    """A connection that listens, driven by libpq's own steps: nothing here waits, not even for the connection."""
+
+    def __init__(self, conninfo: str) -> None:
+        named = {} if "application_name" in conninfo else {"fallback_application_name": "tenure"}
+        self._asked: deque[tuple[bytes, list[bytes | None]]] = deque()
+        self._connected = self._under_way = False
+        self.events = select.POLLOUT
+        try:
+            self._raw = pq.PGconn.connect_start(make_conninfo(conninfo, **_KEEPALIVES, **named).encode())
+            self.descriptor = self._raw.socket
+        except psycopg.Error as cause:
+            raise Broken(cause, f"PostgreSQL does not answer: {_first_line(cause)}", asked=False) from cause
+
+    def ask(self, text: str, params: Sequence[str]) -> None:
+        """Send a statement as soon as the ones before it are answered."""
+        self._asked.append((text.encode(), [p.encode() for p in params]))
+        try:
+            self._send()
+        except psycopg.Error as cause:
+            raise Broken(cause, f"PostgreSQL went away: {_first_line(cause)}", asked=False) from cause
+
+    def step(self, *, ready: bool) -> tuple[int, list[str]]:
+        """Do what can be done at once; how many statements were answered, and what was heard."""
+        try:
+            if not self._connected and not (ready and self._connect()):
+                return 0, []
+            return self._read()
+        except psycopg.Error as cause:
+            raise Broken(cause, f"PostgreSQL went away: {_first_line(cause)}", asked=False) from cause
+
+    def close(self) -> None:
+        """Hang up."""
+        self._raw.finish()
+
+    def abandon(self) -> None:
+        """In a forked child: leave the connection to the parent."""
+        _abandoned.append(self._raw)
+
+    def _connect(self) -> bool:
+        status = self._raw.connect_poll()
+        if status == pq.PollingStatus.FAILED:
+            raise psycopg.OperationalError(self._raw.get_error_message())
+        if status != pq.PollingStatus.OK:
+            self.descriptor, self.events = self._raw.socket, _EVENTS[pq.PollingStatus(status)]
+            return False
+        self._raw.nonblocking = 1
+        self._connected = True
+        self.descriptor, self.events = self._raw.socket, select.POLLIN
+        self._send()
+        return True
+
+    def _send(self) -> None:
+        if self._connected and not self._under_way and self._asked:
+            self._raw.send_query_params(*self._asked.popleft())
+            self._under_way = True
+            self._flush()
+
+    def _flush(self) -> None:
+        self.events = select.POLLIN | (select.POLLOUT if self._raw.flush() else 0)
+
+    def _read(self) -> tuple[int, list[str]]:
+        raw, answers = self._raw, 0
+        raw.consume_input()
+        self._flush()
+        while self._under_way and not raw.is_busy():
+            result = raw.get_result()
+            if result is None:
+                answers, self._under_way = answers + 1, False
+                self._send()
+            elif result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+                raise psycopg.OperationalError(result.get_error_message())
+        heard = []
+        while (told := raw.notifies()) is not None:
+            heard.append(told.extra.decode(errors="replace"))
+        return answers, heard
+
+
 class PostgresStore:
     """Jobs in one PostgreSQL schema."""
 
@@ -134,6 +220,7 @@ class PostgresStore:
         self.dialect: Dialect = postgres_dialect(place.schema)
         self.memory = LaneMemory()
         self._pid = Pid()
+        self._watches: WeakSet[PostgresWatch] = WeakSet()
         self._closed = False
         self._pool: Pool[PostgresRunner] = Pool(self._make, POOL)
         try:
@@ -168,12 +255,29 @@ class PostgresStore:
             self._give_back(runner)
         return stored
 
+    def watch(self) -> Watch:
+        """A new ear for commits, on a connection of its own where the place has one to listen on."""
+        if self._closed:
+            raise UsageError("this queue is closed; open it again")
+        place = self.place
+        conninfo = place.listen or (None if place.pgbouncer else place.conninfo)
+        listens = place.notify and conninfo is not None
+        made = PostgresWatch(
+            (lambda: ListeningLink(str(conninfo))) if listens else None,
+            self.dialect,
+            f"tenure_{place.schema}",
+        )
+        self._watches.add(made)
+        return made
+
     def check_foreign(self) -> None:
         """Any PostgreSQL connection of the caller's will do."""
 
     def close(self) -> None:
         """Let go of the connections."""
         self._closed = True
+        for watch in list(self._watches):
+            watch.close()
         if self._pid.mine:
             self._drop_idle()
 
@@ -225,8 +329,8 @@ class PostgresStore:
         options: dict[str, Any] = {
             "autocommit": True,
             "prepare_threshold": None if self.place.pgbouncer else PREPARE_AFTER,
-            "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
-        }  # fmt: skip
+            **_KEEPALIVES,
+        }
         if not self.place.pgbouncer and "options=" not in self.place.conninfo:
             options["options"] = _SESSION
         if "connect_timeout" not in self.place.conninfo:

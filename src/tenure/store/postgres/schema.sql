@@ -146,6 +146,13 @@ TABLE tenure.schedules
     CONSTRAINT schedules_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX schedules_pkey ON tenure.schedules USING btree (name)
 
+TABLE tenure.sleepers WITH fillfactor=50
+    id text COLLATE "C" NOT NULL
+    channel text NOT NULL
+    until bigint NOT NULL
+    CONSTRAINT sleepers_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX sleepers_pkey ON tenure.sleepers USING btree (id)
+
 TABLE tenure.wakes
     group_key text COLLATE "C" NOT NULL
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -16,7 +17,7 @@ from tenure.clock import machine_micros
 from tenure.config import SqlitePlace
 from tenure.errors import StoreRefused, UsageError
 from tenure.newjob import BareParams
-from tenure.store.base import Make, with_patience
+from tenure.store.base import Make, Watch, with_patience
 from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
@@ -25,6 +26,7 @@ from tenure.store.sqlite.bind import bound, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, prepare_file, release_library, same_file
+from tenure.store.sqlite.watch import SqliteWatch
 
 __all__ = ["SqliteRunner", "SqliteStore"]
 
@@ -109,6 +111,8 @@ class SqliteStore:
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
         self._held: list[tuple[int, int]] = []
+        self._watches: WeakSet[SqliteWatch] = WeakSet()
+        self._forking: list[SqliteWatch] = []
         self._closed = False
         _stores.add(self)
         try:
@@ -155,6 +159,15 @@ class SqliteStore:
                 f"sqlite:///{self.place.path}?shared=true"
             )
 
+    def watch(self) -> Watch:
+        """A new ear for commits, with a connection of its own."""
+        made = SqliteWatch(self.place.path, self._connect_apart)
+        with self._locks[1]:
+            if self._closed:
+                raise UsageError("this queue is closed; open it again")
+            self._watches.add(made)
+        return made
+
     def same_file(self, path: str) -> bool:
         """Whether a path is this store's file."""
         return same_file(path, self.place.path)
@@ -162,6 +175,10 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file."""
         self._closed = True
+        with self._locks[1]:
+            watches = list(self._watches)
+        for watch in watches:
+            watch.close()
         for which in (0, 1):
             with self._locks[which]:
                 self._let_go(which)
@@ -171,10 +188,15 @@ class SqliteStore:
         for which in (0, 1):
             self._locks[which].acquire()
             self._let_go(which)
+        self._forking = list(self._watches)
+        for watch in self._forking:
+            watch.before_fork()
 
     def after_fork(self) -> None:
         """Let everybody in again; a child starts with an empty memory."""
         self.memory = LaneMemory()
+        while self._forking:
+            self._forking.pop().after_fork()
         for which in (0, 1):
             self._locks[which].release()
 
@@ -189,10 +211,18 @@ class SqliteStore:
             raise UsageError("this queue is closed; open it again")
         link = self._links[which]
         if link is None:
-            link = self._links[which] = self._connect()
+            link, key = self._connect()
+            self._links[which] = link
+            self._held.append(key)
         return link
 
-    def _connect(self) -> Link:
+    def _connect_apart(self) -> tuple[Link, Callable[[], None]]:
+        """A connection for a watch, and how to let go of it; a file that is gone is not made anew."""
+        Path(self.place.path).stat()
+        link, key = self._connect()
+        return link, lambda: release_library(key)
+
+    def _connect(self) -> tuple[Link, tuple[int, int]]:
         place = self.place
         link: Link
         prepare_file(place.path, "sqlite3" if place.shared else "apsw", create_private=not place.shared)
@@ -210,8 +240,7 @@ class SqliteStore:
             link.close()
             release_library(key)
             raise
-        self._held.append(key)
-        return link
+        return link, key
 
     def _settle_in(self, link: Link) -> None:
         place = self.place

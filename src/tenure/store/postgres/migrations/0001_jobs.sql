@@ -119,6 +119,13 @@ CREATE TABLE tenure.wakes (
     group_key text COLLATE "C" NOT NULL
 );
 
+-- Who waits for jobs and wants to be told of new ones; worth nothing after a crash.
+CREATE UNLOGGED TABLE tenure.sleepers (
+    id      text COLLATE "C" PRIMARY KEY,
+    channel text NOT NULL,
+    until   bigint NOT NULL
+) WITH (fillfactor = 50);
+
 CREATE TABLE tenure.queues (
     name      text COLLATE "C" PRIMARY KEY,
     paused_at bigint

@@ -1,5 +1,9 @@
 -- enqueue: stores the rows it can; a row whose id or unique slot is taken is left out, and the count tells.
-WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
+-- Differs from sqlite: tells who sleeps.
+WITH n AS MATERIALIZED (
+    SELECT m.now FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) m
+    LEFT JOIN LATERAL (SELECT pg_notify(s.channel, '') FROM tenure.sleepers s WHERE s.until > m.now LIMIT 1) told ON true
+),
 r AS (
     SELECT r.*, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
     FROM n, json_to_recordset(:rows::text::json) AS r(

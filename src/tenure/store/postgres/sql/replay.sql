@@ -1,5 +1,9 @@
 -- replay: finished jobs go back to the line as new; one whose unique slot is taken stays where it is.
-WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
+-- Differs from sqlite: tells who sleeps.
+WITH n AS MATERIALIZED (
+    SELECT m.now FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) m
+    LEFT JOIN LATERAL (SELECT pg_notify(s.channel, '') FROM tenure.sleepers s WHERE s.until > m.now LIMIT 1) told ON true
+),
 f AS MATERIALIZED (
     SELECT * FROM tenure.finished
     WHERE id IN (SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))
