@@ -13,20 +13,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tenure.app import App
     from tenure.client.queue import AsyncQueue, AsyncTransaction, Queue, Transaction, aopen, open  # noqa: A004
+    from tenure.context import Context
     from tenure.errors import (
         ClaimLost,
         FieldError,
         FieldTypeError,
+        JobAsked,
+        JobFailed,
         PayloadError,
         StoreError,
         StoreRefused,
         StoreUnavailable,
         StoreURLError,
         TenureError,
+        UnknownKind,
         UsageError,
     )
     from tenure.filters import Filter
+    from tenure.handle import Job
     from tenure.job import (
         Attempt,
         Cancelling,
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
         Request,
         State,
     )
+    from tenure.kinds import Kind
     from tenure.newjob import NewJob
     from tenure.outcome import Bury, Cancel, Cancelled, Crashed, Done, Fail, Outcome, Release, RetryIn, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
@@ -49,12 +56,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "tenure.app": ("App",),
     "tenure.client.queue": ("AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"),
     "tenure.errors": (
-        "ClaimLost", "FieldError", "FieldTypeError", "PayloadError", "StoreError", "StoreRefused", "StoreURLError",
-        "StoreUnavailable", "TenureError", "UsageError",
+        "ClaimLost", "FieldError", "FieldTypeError", "JobAsked", "JobFailed", "PayloadError", "StoreError", "StoreRefused",
+        "StoreURLError", "StoreUnavailable", "TenureError", "UnknownKind", "UsageError",
     ),
+    "tenure.context": ("Context",),
     "tenure.filters": ("Filter",),
+    "tenure.handle": ("Job",),
+    "tenure.kinds": ("Kind",),
     "tenure.job": (
         "Attempt", "Cancelling", "Claim", "Enqueued", "JobSeen", "JobId", "Renewed", "Replayed", "Request", "State",
     ),
@@ -68,6 +79,7 @@ _HOME = {
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "App",
     "AsyncQueue",
     "AsyncTransaction",
     "Attempt",
@@ -78,6 +90,7 @@ __all__ = [
     "Cancelling",
     "Claim",
     "ClaimLost",
+    "Context",
     "Crashed",
     "Done",
     "Enqueued",
@@ -89,8 +102,12 @@ __all__ = [
     "Filter",
     "Fired",
     "Fixed",
+    "Job",
+    "JobAsked",
+    "JobFailed",
     "JobId",
     "JobSeen",
+    "Kind",
     "Ladder",
     "NewJob",
     "Outcome",
@@ -111,6 +128,7 @@ __all__ = [
     "StoreUnavailable",
     "TenureError",
     "Transaction",
+    "UnknownKind",
     "UsageError",
     "WorkerSeen",
     "__version__",

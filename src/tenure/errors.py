@@ -3,8 +3,11 @@
     TenureError
     ├── FieldError (ValueError)          an argument breaks a rule: field, rule, value, fix
     │   ├── FieldTypeError (TypeError)   … because of its type (a naive datetime, say)
+    │   ├── UnknownKind                  no such kind is registered; names the nearest
     │   └── PayloadError                 a payload or result cannot be stored; `path` says where inside it
     ├── ClaimLost                        the claim was taken away; nothing was changed
+    ├── JobAsked                         raised by ctx.check(): somebody asked for the job to be cancelled
+    ├── JobFailed                        the job whose result was waited for is dead, cancelled or gone
     ├── UsageError                       the call cannot work here (wrong connection, no transaction, …)
     └── StoreError
         ├── StoreURLError                the URL names no store we know
@@ -20,12 +23,15 @@ __all__ = [
     "ClaimLost",
     "FieldError",
     "FieldTypeError",
+    "JobAsked",
+    "JobFailed",
     "PayloadError",
     "StoreError",
     "StoreRefused",
     "StoreURLError",
     "StoreUnavailable",
     "TenureError",
+    "UnknownKind",
     "UsageError",
 ]
 
@@ -63,6 +69,22 @@ class PayloadError(FieldError):
     def __init__(self, field: str, path: str, rule: str, value: object, fix: str = "") -> None:
         self.path = path
         super().__init__(f"{field}{path}", rule, value, fix)
+
+
+class UnknownKind(FieldError):
+    """No kind of this name is registered with the app."""
+
+
+class JobAsked(TenureError):
+    """Somebody asked for this job to be cancelled; raised inside its handler by ctx.check()."""
+
+
+class JobFailed(TenureError):
+    """The job whose result was waited for ended without one: `state` is dead, cancelled or None (it is gone)."""
+
+    def __init__(self, job_id: str, state: str | None, why: str) -> None:
+        self.job_id, self.state = job_id, state
+        super().__init__(f"job {job_id} has no result: it is {state or 'gone'}{': ' if why else ''}{why}")
 
 
 class ClaimLost(TenureError):

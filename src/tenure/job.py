@@ -259,7 +259,7 @@ class ClaimOwner(Protocol):
 class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
-    __slots__ = ("_owner", "_row", "epoch", "group", "id", "kind", "seq", "worker")
+    __slots__ = ("_owner", "_row", "epoch", "group", "id", "kind", "seq", "settled_in_transaction", "worker")
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
         self._row = row
@@ -270,6 +270,7 @@ class Claim:
         self.kind: str = row[3]
         self.group: str | None = row[15]
         self.worker = worker
+        self.settled_in_transaction = False
 
     @property
     def queue(self) -> str:
@@ -323,6 +324,7 @@ class Claim:
             raise UsageError(
                 "this claim was not made by a Queue, so it does not know its store; use queue.using(connection)"
             )
+        self.settled_in_transaction = True
         return self._owner.settle_in(self, connection, outcome)
 
     def __repr__(self) -> str:

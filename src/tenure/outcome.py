@@ -90,6 +90,8 @@ class Bury(Exception):
 
     reason: str = "buried"
     error: str = ""
+    kind: str = "Bury"
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.errors import PayloadError
 
-__all__ = ["MAX_DEPTH", "MAX_ERROR", "MAX_PAYLOAD", "MAX_RESULT", "clean_error", "encode", "mask"]
+__all__ = ["MAX_DEPTH", "MAX_ERROR", "MAX_PAYLOAD", "MAX_RESULT", "clean_error", "encode", "is_share", "mask"]
 
 MAX_PAYLOAD = 1_048_576
 MAX_RESULT = 65_536
@@ -139,3 +139,8 @@ def clean_error(text: object, limit: int = MAX_ERROR) -> str:
     body = body.replace("\x00", "\ufffd")
     body = mask(body.encode("utf-8", "replace").decode("utf-8"))
     return body if len(body) <= limit else body[: limit - 1] + "…"
+
+
+def is_share(value: object) -> bool:
+    """Whether it is a number from 0 to 1."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1

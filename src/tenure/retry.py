@@ -1,7 +1,8 @@
 """How long a failed job waits before its next attempt: policies as values.
 
 `policy.delay(attempt)` is the wait after attempt number `attempt` failed. It is defined for every integer: zero and
-negative numbers count as the first attempt, and no attempt number overflows.
+negative numbers count as the first attempt, and no attempt number overflows. `give_up` names the errors after which no
+other attempt is made: the job is dead at once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import timedelta
 from typing import Protocol, runtime_checkable
 
 from tenure.duration import Duration, parse
-from tenure.errors import FieldError
+from tenure.errors import FieldError, FieldTypeError
 
 __all__ = ["DEFAULT", "Exponential", "Fixed", "Ladder", "RetryPolicy"]
 
@@ -26,13 +27,25 @@ class RetryPolicy(Protocol):
         ...
 
 
+Errors = tuple[type[BaseException], ...]
+
+
+def _errors(given: Errors) -> Errors:
+    many: object = given
+    if isinstance(many, tuple) and all(isinstance(e, type) and issubclass(e, BaseException) for e in many):
+        return given
+    raise FieldTypeError("give_up", "must be a tuple of exception classes", given, "give_up=(ValueError,)")
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Ladder:
     """A wait per attempt; the last rung serves every later attempt. No jitter."""
 
     rungs: tuple[timedelta, ...]
+    give_up: Errors
 
-    def __init__(self, *rungs: Duration) -> None:
+    def __init__(self, *rungs: Duration, give_up: Errors = ()) -> None:
+        object.__setattr__(self, "give_up", _errors(give_up))
         if not rungs:
             raise FieldError(
                 "rungs", "must be at least one duration", rungs, 'for example Ladder("30s", "2m")'
@@ -49,8 +62,10 @@ class Fixed:
     """The same wait after every failure."""
 
     every: timedelta
+    give_up: Errors
 
-    def __init__(self, every: Duration) -> None:
+    def __init__(self, every: Duration, *, give_up: Errors = ()) -> None:
+        object.__setattr__(self, "give_up", _errors(give_up))
         object.__setattr__(self, "every", parse(every, "every"))
 
     def delay(self, attempt: int) -> timedelta:  # noqa: ARG002 - the policy's shape
@@ -66,11 +81,19 @@ class Exponential:
     factor: float
     cap: timedelta
     jitter: float
+    give_up: Errors
     _random: random.Random = field(repr=False, compare=False)
 
     def __init__(
-        self, first: Duration = "60s", factor: float = 2, cap: Duration = "1h", jitter: float = 0.0
+        self,
+        first: Duration = "60s",
+        factor: float = 2,
+        cap: Duration = "1h",
+        jitter: float = 0.0,
+        *,
+        give_up: Errors = (),
     ) -> None:
+        object.__setattr__(self, "give_up", _errors(give_up))
         if not 1 <= factor <= 1_000:
             raise FieldError("factor", "must be from 1 to 1000", factor)
         if not 0 <= jitter <= 1:

@@ -13,8 +13,8 @@ PAIRS = [(tenure.Queue, tenure.AsyncQueue), (tenure.Transaction, tenure.AsyncTra
 AWAY = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 # Takes the caller's connection and waits for nothing; its type is where the faces differ.
 NOT_AWAITED = {"using", "worker"}
-# For a thread that has nothing to do but to wait.
-SYNC_ONLY = {"watch"}
+# For a thread that waits, and for the app, which has one queue for both kinds of connection.
+SYNC_ONLY = {"claim_owner", "inside", "watch"}
 
 
 def public(face: type[Any]) -> set[str]:

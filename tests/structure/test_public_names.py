@@ -7,11 +7,13 @@ import pytest
 import tenure
 
 NAMES = [
-    "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling", "Claim", "ClaimLost",
-    "Crashed", "Done", "Enqueued", "Explanation", "Exponential", "Fail", "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "JobSeen",
-    "JobId", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed", "Replayed", "Request",
-    "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError", "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError",
-    "Transaction", "UsageError", "WorkerSeen", "__version__", "aopen", "open",
+    "App", "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling",
+    "Claim", "ClaimLost", "Context", "Crashed", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
+    "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "Job", "JobAsked", "JobFailed", "JobId",
+    "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed",
+    "Replayed", "Request", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
+    "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",
+    "UsageError", "WorkerSeen", "__version__", "aopen", "open",
 ]  # fmt: skip
 
 

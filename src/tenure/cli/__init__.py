@@ -1,6 +1,9 @@
-"""The command `tenure`. For now it says what it is and runs the demonstration; the operator's commands come with theirs."""
+"""The command `tenure`: one file per command, imported when it is asked for, so that `--help` stays quick."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
 
 import click
 
@@ -8,16 +11,41 @@ import tenure
 
 __all__ = ["main"]
 
+_COMMANDS: Final = {
+    "worker": "Run a worker: claim jobs, run them, settle them.",
+    "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
+    "demo": "Show what happens to a handful of jobs, on SQLite, in a temporary file.",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """Commands that are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's shape
+        """Their names, in the order of their use."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of this name."""
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = import_module(f"tenure.cli.{cmd_name}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """What each is for, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run it; an error of ours is one sentence and an exit code, not a traceback."""
+        try:
+            return super().invoke(ctx)
+        except tenure.TenureError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tenure.__version__, prog_name="tenure")
 def main() -> None:
     """Tenure: a durable job queue in the database you already have."""
-
-
-@main.command()
-def demo() -> None:
-    """Show what happens to a handful of jobs, on SQLite, in a temporary file."""
-    from tenure.demo import main as run
-
-    raise SystemExit(run())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
@@ -18,11 +18,11 @@ __all__ = [
     "claim_of",
     "filter_of",
     "is_plain",
-    "is_share",
     "limit_of",
     "many",
     "names_of",
     "outcome_of",
+    "pairs_of",
     "positive",
     "started_of",
     "worker_of",
@@ -35,11 +35,6 @@ MAX_LIMIT = 10_000
 def is_plain(job: NewJob) -> bool:
     """Whether storing it asks nothing of other rows."""
     return job.unique is None and job.group is None and job.request is None and job.id is None
-
-
-def is_share(value: object) -> bool:
-    """Whether it is a number from 0 to 1."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def limit_of(value: object) -> int:
@@ -90,6 +85,19 @@ def started_of(values: Iterable[str | Claim], claims: Iterable[Claim]) -> frozen
     for job_id in begun - held:
         raise FieldError("started", "must be among the claims that are renewed", job_id)
     return frozenset(begun)
+
+
+def pairs_of(values: Iterable[tuple[str, int]]) -> frozenset[tuple[JobId, int]]:
+    """Jobs that have started, each as (id, epoch)."""
+    found = set()
+    pair: Any
+    for pair in many(values, "started"):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise FieldTypeError(
+                "started", "must be pairs of a job's id and an epoch", pair, "(claim.id, claim.epoch)"
+            )
+        found.add((check_id(pair[0], "started"), check_whole(pair[1], "started", 0, 2**63 - 1)))
+    return frozenset(found)
 
 
 def outcome_of(value: Outcome) -> Outcome:

@@ -14,8 +14,8 @@ from tenure.client.faces import asynchronous, synchronous
 from tenure.client.verbs import Call, Clock, Verbs
 from tenure.config import choose_url
 from tenure.errors import ClaimLost, UsageError
-from tenure.job import AsyncConnection, AsyncpgConnection, Claim, Enqueued, SyncConnection
-from tenure.newjob import Row
+from tenure.job import AsyncConnection, AsyncpgConnection, Claim, ClaimOwner, Enqueued, SyncConnection
+from tenure.newjob import BareParams, NewJob, Row, is_bare
 from tenure.outcome import Outcome
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.base import Pid, Store, Watch
@@ -103,6 +103,7 @@ class Transaction:
         return run(call.make(False), runner(self._connection, self._store))
 
     enqueue = synchronous(Verbs.enqueue)
+    enqueue_job = synchronous(Verbs.enqueue_job)
     enqueue_many = synchronous(Verbs.enqueue_many)
     settle = synchronous(Verbs.settle)
     settle_many = synchronous(Verbs.settle_many)
@@ -124,6 +125,7 @@ class AsyncTransaction:
         return await arun(call.make(False), await async_runner(self._connection, self._store))
 
     enqueue = asynchronous(Verbs.enqueue)
+    enqueue_job = asynchronous(Verbs.enqueue_job)
     enqueue_many = asynchronous(Verbs.enqueue_many)
     settle = asynchronous(Verbs.settle)
     settle_many = asynchronous(Verbs.settle_many)
@@ -168,10 +170,32 @@ class Queue:
         """A job without options by the shortest way to the disk; None: it has some."""
         if len(args) != 2 or not options.keys() <= _BARE:
             return None
-        params = self._verbs.enqueue_bare(*args, **options)
+        return self._insert(self._verbs.enqueue_bare(*args, **options))
+
+    def _enqueue_bare_job(self, args: tuple[Any, ...], options: dict[str, Any]) -> Enqueued | None:
+        if options or len(args) != 1 or not isinstance(args[0], NewJob) or not is_bare(args[0]):
+            return None
+        job = args[0]
+        return self._insert(
+            self._verbs.enqueue_bare(
+                job.kind, job.payload, queue=job.queue, priority=job.priority, max_attempts=job.max_attempts
+            )
+        )
+
+    def _insert(self, params: BareParams) -> Enqueued:
         if self._store.insert(params):
             return Enqueued(params["id"], inserted=True)
         return self._run(self._verbs.enqueue_bare_again(params))
+
+    @property
+    def claim_owner(self) -> ClaimOwner:
+        """Who settles this queue's claims in somebody's own transaction."""
+        return self._owner
+
+    def inside(self, connection: Any) -> Transaction | AsyncTransaction:
+        """`using` for any connection: what it gives is awaited where the connection is."""
+        kind = AsyncTransaction if is_async(connection) else Transaction
+        return kind(self._owner, self._store, connection, self._max_payload)
 
     def using(self, connection: SyncConnection) -> Transaction:
         """The queue inside the caller's own transaction: what is said through it commits or rolls back with it."""
@@ -196,6 +220,7 @@ class Queue:
         self.close()
 
     enqueue = synchronous(Verbs.enqueue, short=_enqueue_bare)
+    enqueue_job = synchronous(Verbs.enqueue_job, short=_enqueue_bare_job)
     enqueue_many = synchronous(Verbs.enqueue_many)
     claim = synchronous(Verbs.claim)
     renew = synchronous(Verbs.renew)
@@ -205,6 +230,7 @@ class Queue:
     cancel = synchronous(Verbs.cancel)
     promote = synchronous(Verbs.promote)
     reclaim = synchronous(Verbs.reclaim)
+    vanished = synchronous(Verbs.vanished)
     retain = synchronous(Verbs.retain)
     purge = synchronous(Verbs.purge)
     replay = synchronous(Verbs.replay)
@@ -342,6 +368,7 @@ class AsyncQueue:
         await self.close()
 
     enqueue = asynchronous(Verbs.enqueue)
+    enqueue_job = asynchronous(Verbs.enqueue_job)
     enqueue_many = asynchronous(Verbs.enqueue_many)
     claim = asynchronous(Verbs.claim)
     renew = asynchronous(Verbs.renew)
@@ -351,6 +378,7 @@ class AsyncQueue:
     cancel = asynchronous(Verbs.cancel)
     promote = asynchronous(Verbs.promote)
     reclaim = asynchronous(Verbs.reclaim)
+    vanished = asynchronous(Verbs.vanished)
     retain = asynchronous(Verbs.retain)
     purge = asynchronous(Verbs.purge)
     replay = asynchronous(Verbs.replay)

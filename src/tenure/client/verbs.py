@@ -16,11 +16,11 @@ from tenure.client.arguments import (
     claim_of,
     filter_of,
     is_plain,
-    is_share,
     limit_of,
     many,
     names_of,
     outcome_of,
+    pairs_of,
     positive,
     started_of,
     worker_of,
@@ -57,7 +57,7 @@ from tenure.newjob import (
     new_id,
 )
 from tenure.outcome import Outcome, Release
-from tenure.payload import MAX_PAYLOAD, clean_error
+from tenure.payload import MAX_PAYLOAD, clean_error, is_share
 from tenure.store import claim as claims_of
 from tenure.store import groups, people, presence, upkeep, views
 from tenure.store.dialect import Capabilities
@@ -140,7 +140,7 @@ class Verbs(ScheduleVerbs):
         id: str | None = None,
     ) -> Call[Enqueued]:
         """Store one job, durably before this returns; a duplicate by `unique` is answered with the first job's id."""
-        return self._enqueue(
+        return self.enqueue_job(
             NewJob(
                 kind=kind, payload=payload, queue=queue, priority=priority, run_at=run_at, delay=delay,
                 max_attempts=max_attempts, unique=unique, unique_for=unique_for, group=group, group_limit=group_limit,
@@ -149,7 +149,10 @@ class Verbs(ScheduleVerbs):
             )
         )  # fmt: skip
 
-    def _enqueue(self, job: NewJob) -> Call[Enqueued]:
+    def enqueue_job(self, job: NewJob) -> Call[Enqueued]:
+        """Store one job that was made beforehand, durably before this returns."""
+        if not isinstance(job, NewJob):
+            raise FieldTypeError("job", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)")
         row = check(job, self._max_payload)
         now = self._now()
 
@@ -249,7 +252,11 @@ class Verbs(ScheduleVerbs):
         held = [claim_of(c) for c in many(claims, "claims")]
         begun = started_of(started, held)
         length, now = positive(lease, "lease"), self._now()
-        return Call(lambda _: claims_of.renew(held, lease=length, started=begun, now=now))
+        return Call(
+            lambda _: claims_of.renew(
+                held, self._can, lease=length, started=begun, now=now, max_crashes=self._max_crashes
+            )
+        )
 
     def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
         """Tell how far a held job is, from 0 to 1; False if the claim is lost."""
@@ -330,6 +337,18 @@ class Verbs(ScheduleVerbs):
         most = self._max_crashes if max_crashes is None else check_whole(max_crashes, "max_crashes", 1, 1_000)
         return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
 
+    def vanished(self, worker: str, *, started: Iterable[tuple[str, int]] = (), story: str = "") -> Call[int]:
+        """Somebody who knows says that a worker's process is gone: take back all it held, at once; how many jobs.
+
+        `started` are (id, epoch) of the jobs it was running: these have crashed, for the reason that `story` tells.
+        """
+        name, begun, words, now = worker_of(worker), pairs_of(started), clean_error(story), self._now()
+        return Call(
+            lambda _: upkeep.vanished(
+                name, self._can, started=begun, story=words, now=now, max_crashes=self._max_crashes
+            )
+        )
+
     def retain(
         self,
         *,
@@ -337,6 +356,7 @@ class Verbs(ScheduleVerbs):
         cancelled: Duration | None = None,
         dead: Duration | None = None,
         queue: str | None = None,
+        except_queues: Iterable[str] | None = None,
         limit: int = MAX_LIMIT,
     ) -> Call[int]:
         """Delete jobs that finished longer ago than this; how many, at most `limit` a call. 0 or None: keep them."""
@@ -347,7 +367,8 @@ class Verbs(ScheduleVerbs):
                 ages[state] = span
         only = None if queue is None else check_name(queue, "queue")
         limit, now = limit_of(limit), self._now()
-        return Call(lambda _: upkeep.retain(ages, limit=limit, now=now, queue=only))
+        but = names_of(except_queues, "except_queues") or ()
+        return Call(lambda _: upkeep.retain(ages, limit=limit, now=now, queue=only, except_queues=but))
 
     def purge(self, which: Filter, *, limit: int = MAX_LIMIT) -> Call[int]:
         """Delete finished jobs that match, dead ones too; how many, at most `limit` a call."""

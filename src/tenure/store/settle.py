@@ -15,6 +15,7 @@ from tenure.job import Claim, State
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
 from tenure.payload import MAX_RESULT, MAX_TRACEBACK, clean_error, encode
 from tenure.retry import DEFAULT
+from tenure.store.absolve import absolve
 from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
 from tenure.store.pack import pack, pack_claims
@@ -79,7 +80,11 @@ def settle(
     asked = [{"id": c.id, "epoch": c.epoch, "outcome": name_of(o)} for c, o in settles]
     answer = yield Statement("settled", {"claims": pack(asked)}, alone=not inside, reads=True)
     stands = set(answer.rows)
-    return [(c.id, c.epoch, name_of(o)) in stands for c, o in settles]
+    truths = [(c.id, c.epoch, name_of(o)) in stands for c, o in settles]
+    # Who says Crashed has seen the job's process go: that crash was counted rightly, whoever counted it.
+    back = [c for (c, o), true in zip(settles, truths, strict=True) if not true and type(o) is not Crashed]
+    yield from absolve(back, can, now=now, max_crashes=max_crashes)
+    return truths
 
 
 def _first_of_each(settles: Sequence[tuple[Claim, Outcome]]) -> list[tuple[Claim, Outcome]]:
@@ -134,7 +139,7 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int)
             )  # fmt: skip
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)
-            changes.tell(job, "Bury", text, None, name)
+            changes.tell(job, clean_error(outcome.kind, 200) or "Bury", text, _story(outcome), name)
             changes.end(
                 job, State.DEAD, name, settled_epoch=job.epoch, reason=clean_error(reason, 200), error=text
             )
@@ -150,8 +155,7 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int)
 
 def _decide_failure(changes: Changes, job: Held, fail: Fail) -> None:
     text = clean_error(fail.error)
-    story = None if fail.traceback is None else clean_error(fail.traceback, MAX_TRACEBACK)
-    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, story, "fail")
+    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, _story(fail), "fail")
     wait = DEFAULT.delay(job.attempt) if fail.retry_in is None else parse(fail.retry_in, "retry_in")
     end = {"settled_epoch": job.epoch, "error": text}
     if job.cancel_at is not None:
@@ -162,3 +166,7 @@ def _decide_failure(changes: Changes, job: Held, fail: Fail) -> None:
         changes.end(job, State.DEAD, "fail", reason="expired", **end)
     else:
         changes.back(job, run_at=job.now + micros(max(wait, timedelta(0))), outcome="fail", **end)
+
+
+def _story(told: Fail | Bury) -> str | None:
+    return None if told.traceback is None else clean_error(told.traceback, MAX_TRACEBACK)

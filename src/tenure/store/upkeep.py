@@ -1,11 +1,12 @@
-"""promote, reclaim, expire, retain: the chores that keep jobs moving and the house clean.
+"""promote, reclaim, vanished, expire, retain: the chores that keep jobs moving and the house clean.
 
 Each is bounded, safe to run from anywhere at any time, and passes over rows that somebody has locked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tenure.job import SUSPECT, State
@@ -14,10 +15,11 @@ from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain"]
+__all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain", "vanished"]
 
 ALIVE = 30_000_000
 """How long after its last beat a worker counts as alive, in microseconds."""
+_BATCH = 1_000
 _FORGOTTEN = 86_400_000_000
 """How long a worker that vanished is remembered, in microseconds: a day."""
 
@@ -60,14 +62,40 @@ def reclaim(
     for *row, alive in answer.rows:
         job = Held(*row)
         if alive:
-            started = job.started_at if job.doubt is None else job.untried
-            changes.take_back(job, started_at=started, doubt=job.suspicion)
+            changes.take_back(job, job.suspicion)
         elif job.doubt is None:
             changes.crash(job, "reclaim", "", max_crashes=max_crashes, epoch=job.epoch + 1)
         else:
-            changes.take_back(job, started_at=job.untried, doubt=SUSPECT)
+            changes.take_back(job, SUSPECT)
     yield from changes.write(can)
     return len(answer.rows)
+
+
+def vanished(
+    worker: str,
+    can: Capabilities,
+    *,
+    started: Collection[tuple[str, int]],
+    story: str,
+    now: int | None,
+    max_crashes: int = MAX_CRASHES,
+) -> Plan[int]:
+    """Take back every job of a worker that is known to be gone; how many. Those that it had `started` crashed."""
+    taken = 0
+    while True:
+        answer = yield Statement("of_worker", {"worker": worker, "limit": _BATCH, "now": now})
+        changes = Changes()
+        for job in map(Held._make, answer.rows):
+            if (job.id, job.epoch) in started:
+                changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
+            else:
+                changes.take_back(job, None)
+        yield from changes.write(can)
+        taken += len(answer.rows)
+        if len(answer.rows) < _BATCH:
+            break
+    yield Statement("leave", {"worker": worker})
+    return taken
 
 
 def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
@@ -82,12 +110,22 @@ def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
     return len(answer.rows)
 
 
-def retain(ages: Mapping[State, int], *, limit: int, now: int | None, queue: str | None = None) -> Plan[int]:
+def retain(
+    ages: Mapping[State, int],
+    *,
+    limit: int,
+    now: int | None,
+    queue: str | None = None,
+    except_queues: Sequence[str] = (),
+) -> Plan[int]:
     """Delete jobs that finished longer ago than their state's age, and unique periods that are over; how many jobs."""
     gone = 0
     for state, age in ages.items():
         if gone < limit:
-            params = {"state": state.value, "age": age, "queue": queue, "limit": limit - gone, "now": now}
+            params = {
+                "state": state.value, "age": age, "queue": queue, "except_queues": json.dumps(list(except_queues)),
+                "limit": limit - gone, "now": now,
+            }  # fmt: skip
             answer = yield Statement("retain", params)
             gone += answer.changed
     yield Statement("retain_ledger", {"limit": limit, "now": now})

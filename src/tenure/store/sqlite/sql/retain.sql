@@ -7,4 +7,5 @@ WHERE seq IN (
     WHERE j.seq < coalesce(
             (SELECT y.seq FROM tenure_jobs y WHERE y.created_at > :now - :age ORDER BY y.seq LIMIT 1), 9223372036854775807)
       AND j.finished_at <= :now - :age AND j.state = :state AND (:queue IS NULL OR j.queue = :queue)
+      AND j.queue NOT IN (SELECT value FROM json_each(:except_queues))
     ORDER BY j.seq LIMIT :limit)

@@ -1,0 +1,106 @@
+"""An app's schedules: those its code names with `@app.cron`, and those added while it runs; both survive restarts.
+
+    app.schedules.add("weekly-digest", "0 8 * * MON", digest.call(days=7), tz="Europe/Berlin")
+    app.schedules.pause("weekly-digest")
+
+A worker stores what the code names when it starts. Whoever the worker is, a fire makes its job once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tenure.client.queue import Queue
+from tenure.cron import Cron, Missed, check_missed
+from tenure.errors import FieldTypeError
+from tenure.handle import Job
+from tenure.job import Enqueued
+from tenure.kinds import Kind
+from tenure.newjob import NewJob
+from tenure.schedule import ScheduleSeen, Source
+
+__all__ = ["CodeSchedule", "Schedules"]
+
+_OPTIONS = ("queue", "priority", "max_attempts", "unique", "timeout", "tags", "meta", "expires_in", "tenant")
+
+
+class HasJobs(Protocol):
+    """The app."""
+
+    @property
+    def queue(self) -> Queue:
+        """Its queue."""
+        ...
+
+    def handle(self, enqueued: Enqueued, kind: str) -> Job[Any]:
+        """A job in the hands of who made it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSchedule:
+    """A schedule that the code names."""
+
+    name: str
+    cron: str
+    job: NewJob
+    tz: str
+    missed: Missed
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        cron: str,
+        kind: Kind[Any, Any, Any],
+        tz: str,
+        missed: Missed,
+        args: Mapping[str, Any] | None,
+    ) -> CodeSchedule:
+        """Checked where it is written, not when it is due."""
+        Cron(cron, tz)
+        return cls(name, cron, kind.call(**(args or {})), tz, check_missed(missed))
+
+    def store(self, queue: Queue, source: Source = "code") -> bool:
+        """Put it into the store; whether anything changed."""
+        if not isinstance(self.job, NewJob):
+            raise FieldTypeError("job", "must be a job made with kind.call(…)", self.job)
+        options = {name: getattr(self.job, name) for name in _OPTIONS}
+        return queue.schedule(
+            self.name, self.cron, self.job.kind, self.job.payload, tz=self.tz, missed=self.missed, source=source, **options
+        )  # fmt: skip
+
+
+class Schedules:
+    """What can be done with an app's schedules."""
+
+    def __init__(self, app: HasJobs) -> None:
+        self._app = app
+
+    def add(self, name: str, cron: str, job: NewJob, *, tz: str = "UTC", missed: Missed = "one") -> bool:
+        """Store a schedule that makes this job (`kind.call(…)`) again and again; whether anything changed."""
+        return CodeSchedule(name, cron, job, tz, missed).store(self._app.queue, "runtime")
+
+    def remove(self, name: str) -> bool:
+        """Forget it; whether there was one. One that the code names comes back when a worker starts."""
+        return self._app.queue.unschedule(name)
+
+    def pause(self, name: str) -> bool:
+        """Fire it no more."""
+        return self._app.queue.pause_schedule(name)
+
+    def resume(self, name: str) -> bool:
+        """Fire it again, from now on."""
+        return self._app.queue.resume_schedule(name)
+
+    def run(self, name: str) -> Job[Any]:
+        """Make its job now."""
+        made = self._app.queue.run_schedule(name)
+        kind = next(s.kind for s in self.list() if s.name == name)
+        return self._app.handle(made, kind)
+
+    def list(self) -> list[ScheduleSeen]:
+        """Every schedule, by name, and when it fires next."""
+        return self._app.queue.schedules()

@@ -1,0 +1,38 @@
+"""`tenure janitor module:app`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from tenure.logs import FORMATS, set_up
+
+__all__ = ["command"]
+
+
+@click.command("janitor")
+@click.argument("app")
+@click.option("--once", is_flag=True, help="Do every chore once, and leave.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: tell what was moved as JSON.")
+@click.option("--log", "log_format", type=click.Choice(FORMATS), default="human", show_default=True, help="How log lines look.")  # fmt: skip
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)  # fmt: skip
+def command(app: str, once: bool, as_json: bool, log_format: str, log_level: str) -> None:
+    """Do the chores of APP's store without running any job.
+
+    \b
+    tenure janitor shop.jobs:app          until Ctrl-C
+    tenure janitor shop.jobs:app --once   once, for a cron job of your own
+
+    Every worker does them too; nobody needs to be the leader.
+    """
+    from tenure.janitor.alone import run_alone
+    from tenure.worker.address import load
+
+    set_up(log_format, log_level)
+    moved = run_alone(load(app), once=once)
+    if once and as_json:
+        click.echo(json.dumps(moved))
+    elif once:
+        for chore, count in moved.items():
+            click.echo(f"{chore:<9} {count:>8,}")

@@ -1,0 +1,46 @@
+"""`tenure worker module:app`."""
+
+from __future__ import annotations
+
+import click
+
+from tenure.logs import FORMATS, set_up
+
+__all__ = ["command"]
+
+
+@click.command("worker")
+@click.argument("app")
+@click.option("-q", "--queue", "queues", multiple=True, metavar="NAME[:N]", help="A queue, and how many of its jobs at a time; '*' is every queue not named. May be given several times.")  # fmt: skip
+@click.option("-c", "--concurrency", type=int, help="How many jobs at a time, for queues without a number of their own.  [default: 50]")  # fmt: skip
+@click.option("--processes", type=click.IntRange(1), default=1, show_default=True, help="How many processes; a parent restarts those that die.")  # fmt: skip
+@click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
+@click.option("--poll", default="5s", show_default=True, help="The longest rest when nothing is ready.")
+@click.option("--grace", default="25s", show_default=True, help="How long stopping may take, all in all.")
+@click.option("--prefetch", type=click.IntRange(0), default=1_000, show_default=True, help="The most jobs held beyond those that run.")  # fmt: skip
+@click.option("--settle-delay", default="10ms", show_default=True, help="How long finished jobs wait to be settled together.")  # fmt: skip
+@click.option("--children", type=click.IntRange(0), default=0, help="How many child processes isolate=True jobs may use.  [default: one per core]")  # fmt: skip
+@click.option(
+    "--janitor/--no-janitor", default=True, help="Whether this worker does the chores too.  [default: yes]"
+)
+@click.option("--max-jobs", type=click.IntRange(1), help="Leave in good order after this many jobs.")
+@click.option("--max-memory", type=click.IntRange(1), metavar="BYTES", help="Leave in good order above this much memory.")  # fmt: skip
+@click.option("--log", "log_format", type=click.Choice(FORMATS), default="human", show_default=True, help="How log lines look.")  # fmt: skip
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)  # fmt: skip
+def command(
+    app: str, queues: tuple[str, ...], log_format: str, log_level: str, processes: int, **settings: object
+) -> None:
+    """Run a worker for APP (module:app, or path/to/script.py:app).
+
+    \b
+    tenure worker shop.jobs:app                      every queue, 50 jobs at a time
+    tenure worker shop.jobs:app -q mail:10 -q '*:4'  ten mails, four of everything else
+    tenure worker shop.jobs:app --processes 4        four processes
+
+    The first Ctrl-C or SIGTERM finishes what runs and gives back what waits; the second gives back what runs as well.
+    """
+    from tenure.worker.address import load
+    from tenure.worker.start import start
+
+    set_up(log_format, log_level)
+    start(load(app), queues=list(queues) or None, processes=processes, **settings)

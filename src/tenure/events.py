@@ -1,0 +1,176 @@
+"""What happens in a worker, by name and with its facts: for logs, metrics and whoever listens.
+
+One class per event; `app.listen(function, Ended)` calls `function(event)` for each. A listener that raises is logged and
+hurts nobody. An event nobody listens to is never made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from tenure.job import Claim, JobId
+from tenure.outcome import Outcome
+
+__all__ = [
+    "ChildCrashed",
+    "ChoreDone",
+    "ChoreFailed",
+    "ClaimGone",
+    "Ended",
+    "Event",
+    "Fired",
+    "Listeners",
+    "Outage",
+    "Settled",
+    "SlotStuck",
+    "Started",
+    "WorkerStarted",
+    "WorkerStopped",
+    "WorkerStopping",
+]
+
+log = logging.getLogger("tenure")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened on this worker."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStarted(Event):
+    """The worker is ready to claim."""
+
+    queues: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStopping(Event):
+    """The worker was told to stop: it claims nothing more."""
+
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStopped(Event):
+    """The worker has settled what it held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """A handler begins."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(Event):
+    """A handler has ended; its outcome is not settled yet."""
+
+    claim: Claim
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Event):
+    """A batch of claims was settled; how many stood, and how many had been lost."""
+
+    stood: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimGone(Event):
+    """A claim was lost while its job ran: the handler is cancelled and its outcome counts for nothing."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStuck(Event):
+    """A handler in a thread did not stop when it was told to: its slot is not free until it does."""
+
+    claim: Claim
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCrashed(Event):
+    """A child process that ran a job has died of it."""
+
+    claim: Claim
+    story: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outage(Event):
+    """The database did not answer; the worker goes on trying."""
+
+    doing: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoreDone(Event):
+    """A chore of the janitor's ran; how much it moved."""
+
+    chore: str
+    moved: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChoreFailed(Event):
+    """A chore of the janitor's failed; the others and its next turn are not harmed."""
+
+    chore: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fired(Event):
+    """A schedule fired."""
+
+    schedule: str
+    fire_at: datetime
+    job_id: JobId
+
+
+E = TypeVar("E", bound=Event)
+
+
+class Listeners:
+    """Who is called for which event."""
+
+    def __init__(self) -> None:
+        self._by_event: dict[type[Event], list[Callable[[Any], object]]] = {}
+
+    def add(self, function: Callable[[E], object], *events: type[E]) -> None:
+        """Call `function` for these events; for every event where none is named."""
+        for event in events or (Event,):
+            self._by_event.setdefault(event, []).append(function)
+
+    def of(self, event: type[Event]) -> list[Callable[[Any], object]]:
+        """Who listens to this event; empty: it need not be made."""
+        return [*self._by_event.get(event, []), *self._by_event.get(Event, [])]
+
+    def tell(self, event: Event) -> None:
+        """Call everyone who listens to it."""
+        tell_all(self.of(type(event)), event)
+
+
+def tell_all(listeners: list[Callable[[Any], object]], event: Event) -> None:
+    """Call these; one that raises hurts nobody."""
+    for listener in listeners:
+        try:
+            listener(event)
+        except Exception:
+            log.exception("a listener to %s failed", type(event).__name__)

@@ -1,0 +1,132 @@
+"""Janitor: promote, reclaim, expire, retain and fire schedules, each on its own interval.
+
+It runs once before new work, then as each chore falls due. A chore that fails is logged and stops neither the others nor
+its own next turn; no turn takes longer than its limit: what is left waits for the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tenure.app_schedules import CodeSchedule
+from tenure.client.queue import Queue
+from tenure.clock import from_micros, machine_micros
+from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
+from tenure.janitor.settings import JanitorSettings, Kept
+from tenure.kinds import Kinds
+from tenure.service import Service
+
+__all__ = ["Chore", "Janitor"]
+
+log = logging.getLogger("tenure")
+_BATCH = 1_000
+_FIRE_EVERY = 1.0
+
+
+@dataclass(slots=True)
+class Chore:
+    """One chore: `work` does a bounded piece and tells how much it moved; a full piece is followed by another."""
+
+    name: str
+    every: float
+    work: Callable[[], int]
+    full: int = _BATCH
+    due: float = 0.0
+
+
+class Janitor(Service):
+    """Does the chores of one worker, or of `tenure janitor`."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        settings: JanitorSettings,
+        *,
+        listeners: Listeners,
+        worker: str,
+        kinds: Kinds,
+        crons: Sequence[CodeSchedule] = (),
+    ) -> None:
+        super().__init__("janitor")
+        self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
+        self._kinds, self._crons = sorted(kinds), list(crons)
+        look = settings.look_every.total_seconds()
+        self.chores = [
+            Chore("promote", look, lambda: queue.promote(_BATCH)),
+            Chore("reclaim", look, lambda: queue.reclaim(limit=_BATCH)),
+            Chore("schedule", 3_600.0, self._store_schedules),
+            Chore("fire", _FIRE_EVERY, self._fire, full=100),
+        ]
+        if settings.retain_every > timedelta(0):
+            self.chores.append(Chore("retain", settings.retain_every.total_seconds(), self._retain))
+
+    def tick(self) -> float:
+        """Every chore that is due, once; how long until the next is."""
+        for chore in self.chores:
+            if chore.due <= time.monotonic() and not self.stopping:
+                self._turn(chore)
+        return max(min(chore.due for chore in self.chores) - time.monotonic(), 0.01)
+
+    def once(self) -> None:
+        """Every chore, now."""
+        for chore in self.chores:
+            chore.due = 0.0
+        self.tick()
+
+    def _turn(self, chore: Chore) -> None:
+        began, moved = time.monotonic(), 0
+        try:
+            while not self.stopping:
+                piece = chore.work()
+                moved += piece
+                if piece < chore.full:
+                    break
+                if time.monotonic() - began > self._settings.limit.total_seconds():
+                    log.warning("%s: %d moved in %g s; the rest waits for the next turn", chore.name, moved, time.monotonic() - began)  # fmt: skip
+                    break
+        except Exception as error:
+            log.warning("%s failed: %s", chore.name, error, exc_info=log.isEnabledFor(logging.DEBUG))
+            self._listeners.tell(ChoreFailed(self._worker, chore.name, str(error)))
+        chore.due = time.monotonic() + chore.every
+        if moved:
+            log.debug("%s: %d moved", chore.name, moved)
+            self._listeners.tell(ChoreDone(self._worker, chore.name, moved, time.monotonic() - began))
+
+    def _store_schedules(self) -> int:
+        """What the code names is put into the store; kept there, it survives restarts."""
+        return sum(schedule.store(self._queue) for schedule in self._crons)
+
+    def _fire(self) -> int:
+        fired = self._queue.fire(self._kinds, 100)
+        for one in fired:
+            self._listeners.tell(Fired(self._worker, one.name, one.fire_at, one.id))
+        chore = next(c for c in self.chores if c.name == "fire")
+        chore.every = self._until_next_fire()
+        return len(fired)
+
+    def _until_next_fire(self) -> float:
+        """Seconds to the next fire, a minute at most: schedules may be added meanwhile by others."""
+        at = self._queue.next_fire(self._kinds)
+        if at is None:
+            return 5.0
+        wait = (at - from_micros(machine_micros())).total_seconds()
+        return min(max(wait, 0.05), 5.0)
+
+    def _retain(self) -> int:
+        own = self._settings.by_queue
+        moved = self._delete(self._settings.kept, None, list(own) or None)
+        return moved + sum(self._delete(kept, queue, None) for queue, kept in own.items())
+
+    def _delete(self, kept: Kept, queue: str | None, but: list[str] | None) -> int:
+        return self._queue.retain(
+            done=kept.done,
+            cancelled=kept.cancelled,
+            dead=kept.dead,
+            queue=queue,
+            except_queues=but,
+            limit=_BATCH,
+        )

@@ -1,0 +1,182 @@
+"""Kinds: what `@app.job` makes of a function. Calling one runs it; `enqueue` has it run later.
+
+The function's own signature is kept: type checkers refuse wrong arguments of `enqueue`, `aenqueue` and `call`, and the
+same arguments are checked again at run time, before anything is stored.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
+
+from tenure.context import Context
+from tenure.duration import Duration, parse
+from tenure.errors import FieldError, FieldTypeError, UnknownKind
+from tenure.job import Order
+from tenure.newjob import NewJob, check_name, check_whole
+from tenure.retry import DEFAULT, RetryPolicy
+from tenure.signature import Returned, Signature
+
+if TYPE_CHECKING:
+    from tenure.handle import Job, Producer
+
+__all__ = ["Kind", "Kinds", "Settling"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+Settling = Literal["batch", "now"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How jobs of a kind are stored and run, unless a job says otherwise."""
+
+    queue: str
+    priority: int
+    max_attempts: int
+    retry: RetryPolicy
+    timeout: timedelta | None
+    isolate: bool
+    settle: Settling
+    keep_result: bool
+    on_dead: str | None
+
+
+class Kind(Generic[P, R, C]):
+    """A function that can be enqueued. P: its arguments, R: its result, C: what a plain call gives."""
+
+    def __init__(self, function: Callable[..., Any], name: str, terms: Terms, producer: Producer) -> None:
+        self.name, self.terms, self.function = name, terms, function
+        self.signature = Signature(function, name, Context)
+        self.returned = Returned(self.signature)
+        self.is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        self._producer = producer
+        self._options: dict[str, Any] = {}
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        """Run the function here and now."""
+        return cast("C", self.signature.called(args, kwargs, Context))
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
+        """Store a job with these arguments, durably before this returns."""
+        return self._producer.enqueue_job(self.call(*args, **kwargs), self)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
+        """The same, awaited; concurrent calls share commits."""
+        return await self._producer.aenqueue_job(self.call(*args, **kwargs), self)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+        """The job as a value, for `app.enqueue_many` and `app.using(connection)`."""
+        return self.new_job(self.signature.payload(args, kwargs))
+
+    def new_job(self, payload: Mapping[str, Any]) -> NewJob:
+        """A job of this kind with a payload that is known to fit."""
+        terms = self.terms
+        given = {
+            "queue": terms.queue, "priority": terms.priority, "max_attempts": terms.max_attempts, **self._options
+        }  # fmt: skip
+        return NewJob(kind=self.name, payload=payload, **given)
+
+    def options(
+        self,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: Duration | None = None,
+        max_attempts: int | None = None,
+        unique: str | None = None,
+        unique_for: Duration | None = None,
+        group: str | None = None,
+        group_limit: int | None = None,
+        order: Order | None = None,
+        expires_at: datetime | None = None,
+        expires_in: Duration | None = None,
+        timeout: Duration | None = None,
+        tags: Sequence[str] | None = None,
+        meta: Mapping[str, str] | None = None,
+        parent: str | None = None,
+        flow: str | None = None,
+        tenant: str | None = None,
+        id: str | None = None,
+    ) -> Kind[P, R, C]:
+        """The same kind, whose next jobs are stored with these options."""
+        given = {name: value for name, value in locals().items() if name != "self" and value is not None}
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._options = {**self._options, **given}
+        return other
+
+    def __repr__(self) -> str:
+        return f"<kind {self.name!r}>"
+
+
+class Kinds(dict[str, "Kind[Any, Any, Any]"]):
+    """The kinds of an app, by name."""
+
+    def find(self, name: str) -> Kind[Any, Any, Any]:
+        """The kind of this name; the error names the nearest."""
+        kind = self.get(name)
+        if kind is None:
+            near = get_close_matches(name, self, 3) or sorted(self)[:3]
+            fix = f"did you mean {', '.join(map(repr, near))}?" if near else "register one with @app.job"
+            raise UnknownKind(
+                "kind",
+                "is not registered with this app",
+                name,
+                f"{fix} (force=True for other processes' kinds)",
+            )
+        return kind
+
+    def add(self, kind: Kind[Any, Any, Any]) -> None:
+        """Register it; a name is given once."""
+        if kind.name in self and self[kind.name].function is not kind.function:
+            raise FieldError(
+                "kind",
+                "is registered already",
+                kind.name,
+                'give one of them another name: @app.job(kind="…")',
+            )
+        self[kind.name] = kind
+
+
+def terms_of(
+    *,
+    queue: str,
+    priority: int,
+    max_attempts: int,
+    retry: RetryPolicy | None,
+    timeout: Duration | None,
+    isolate: bool,
+    settle: Settling,
+    keep_result: bool,
+    on_dead: Kind[Any, Any, Any] | None,
+) -> Terms:
+    """The terms of a kind, checked."""
+    if retry is not None and not isinstance(retry, RetryPolicy):
+        raise FieldTypeError("retry", "must be a retry policy", retry, 'tenure.Exponential(first="60s")')
+    span = None if timeout is None else parse(timeout, "timeout")
+    if span is not None and span <= timedelta(0):
+        raise FieldError("timeout", "must be longer than zero", timeout, "leave it out for no timeout")
+    if settle not in ("batch", "now"):
+        raise FieldError("settle", 'must be "batch" or "now"', settle)
+    if on_dead is not None and not isinstance(on_dead, Kind):
+        raise FieldTypeError("on_dead", "must be a kind", on_dead, "decorate the function with @app.job")
+    return Terms(
+        queue=check_name(queue, "queue"),
+        priority=check_whole(priority, "priority", -32_768, 32_767),
+        max_attempts=check_whole(max_attempts, "max_attempts", 1, 2_147_483_647),
+        retry=DEFAULT if retry is None else retry,
+        timeout=span,
+        isolate=isolate,
+        settle=settle,
+        keep_result=keep_result,
+        on_dead=None if on_dead is None else on_dead.name,
+    )

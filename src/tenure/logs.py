@@ -1,0 +1,72 @@
+"""Log lines for people, or JSON for machines; every line of a running job carries its id, kind and attempt."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import Any, Final
+
+from tenure.clock import from_micros
+from tenure.context import current
+from tenure.payload import mask
+
+__all__ = ["FORMATS", "HumanFormatter", "JobFilter", "JsonFormatter", "set_up"]
+
+FORMATS: Final = ("human", "json")
+
+
+class JobFilter(logging.Filter):
+    """Puts the running job's id, kind and attempt on every record; None outside a handler."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true."""
+        context = current.get()
+        claim = None if context is None or not context.claimed else context.claim
+        record.job_id = None if claim is None else claim.id
+        record.job_kind = None if claim is None else claim.kind
+        record.attempt = None if claim is None else claim.attempt
+        return True
+
+
+class HumanFormatter(logging.Formatter):
+    """One line, the job at its end."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = mask(super().format(record))
+        job = getattr(record, "job_id", None)
+        if job is None:
+            return line
+        return f"{line}  [{record.job_kind} {job} attempt {record.attempt}]"  # type: ignore[attr-defined]
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, Any] = {
+            "time": from_micros(int(record.created * 1_000_000)).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": mask(record.getMessage()),
+            "job_id": getattr(record, "job_id", None),
+            "kind": getattr(record, "job_kind", None),
+            "attempt": getattr(record, "attempt", None),
+        }
+        if record.exc_info:
+            told["traceback"] = mask(self.formatException(record.exc_info))
+        return json.dumps({k: v for k, v in told.items() if v is not None}, ensure_ascii=True)
+
+
+def set_up(form: str, level: str) -> None:
+    """Send every log record to standard error, in this form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(JobFilter())
+    handler.setFormatter(
+        JsonFormatter()
+        if form == "json"
+        else HumanFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

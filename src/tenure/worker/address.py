@@ -1,0 +1,81 @@
+"""Where an app is: "package.module:app", or "path/to/script.py:app" for one that lives in a script."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tenure.errors import UsageError
+
+__all__ = ["address_of", "load", "surroundings"]
+
+
+def load(address: str) -> Any:
+    """The app at this address; UsageError says what is wrong with it."""
+    where, colon, name = address.rpartition(":")
+    if not colon or not where or not name:
+        raise UsageError(f"{address!r} names no app; write module:app, or path/to/script.py:app")
+    module = _from_file(Path(where)) if where.endswith(".py") else _from_module(where)
+    app: Any = module
+    for part in name.split("."):
+        app = getattr(app, part, None)
+    if app is None or not hasattr(app, "kinds"):
+        apps = [n for n, v in vars(module).items() if hasattr(v, "kinds") and not isinstance(v, type)]
+        known = f"it has {', '.join(apps)}" if apps else "it has no tenure.App"
+        raise UsageError(f"{address!r}: {where} has no app named {name!r}; {known}")
+    return app
+
+
+def address_of(app: object, module_name: str) -> str | None:
+    """The address under which another process finds this app; None if there is none."""
+    module = sys.modules.get(module_name)
+    if module is None:
+        return None
+    name = next((n for n, v in vars(module).items() if v is app), None)
+    if name is None:
+        return None
+    spec = getattr(module, "__spec__", None)
+    if spec is not None and spec.name and spec.name != "__main__":
+        where = spec.name.removesuffix(".__main__") if module_name != "__main__" else spec.name
+        return f"{where}:{name}"
+    file = getattr(module, "__file__", None)
+    return None if file is None else f"{Path(file).resolve()}:{name}"
+
+
+def surroundings(**more: str) -> dict[str, str]:
+    """The environment of a process that is to find the same modules as this one."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **more}
+
+
+def _from_module(name: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and name.startswith(error.name):
+            raise UsageError(
+                f"there is no module {error.name!r} here; run this from the folder that holds it, or install it"
+            ) from None
+        raise
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = f"__tenure_{path.stem}__"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{str(path)!r} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,127 @@
+"""A child process: imports the app, then runs one claim after the other as its worker says.
+
+It leaves when its worker does: the wire between them closes, or (where the system can) it is killed with its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+from tenure.events import Listeners
+from tenure.job import Claim
+from tenure.outcome import Outcome
+from tenure.worker.address import load
+from tenure.worker.run import Runner
+from tenure.worker.threads import Crew
+from tenure.worker.wire import (
+    LENGTH,
+    End,
+    Message,
+    Ready,
+    Refused,
+    Start,
+    Stop,
+    Told,
+    packed,
+    plain_outcome,
+    unpack,
+)
+
+__all__ = ["main"]
+
+
+class _Nowhere:
+    """A child leaves no marks: its worker knows what it runs."""
+
+    def start(self, place: int, claim: Claim) -> None:
+        """Nothing to do."""
+
+
+class _Wire:
+    """The worker's end of things, read in a thread and written from anywhere."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._writing = threading.Lock()
+
+    def send(self, message: Message) -> None:
+        with self._writing:
+            self._socket.sendall(packed(message))
+
+    def receive(self) -> Message:
+        """The next message; leaves the process when the worker is gone."""
+        length = int.from_bytes(self._exactly(LENGTH), "big")
+        return unpack(self._exactly(length))
+
+    def _exactly(self, count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            part = self._socket.recv(count - len(found))
+            if not part:
+                os._exit(0)
+            found += part
+        return found
+
+
+async def _serve(app: Any, wire: _Wire) -> None:
+    loop = asyncio.get_running_loop()
+    line: asyncio.Queue[Start] = asyncio.Queue()
+    runner = Runner(
+        app.kinds, worker="", crew=Crew(1, loop), apart=None, marks=_Nowhere(), listeners=Listeners(),
+        middleware=app.middlewares, timeouts=False,
+    )  # fmt: skip
+
+    def stop(why: str) -> None:
+        for run in list(runner.runs.values()):
+            {"cancel": run.ask, "lost": run.lose, "timeout": run.time_out, "leave": run.leave}[why]()
+
+    def listen() -> None:
+        while True:
+            match wire.receive():
+                case Start() as start:
+                    loop.call_soon_threadsafe(line.put_nowait, start)
+                case Stop(why=why):
+                    loop.call_soon_threadsafe(stop, why)
+                case _:
+                    pass
+
+    threading.Thread(target=listen, name="tenure-wire", daemon=True).start()
+    wire.send(Ready())
+    while True:
+        start = await line.get()
+        claim = Claim(start.row, start.worker, app.claim_owner)
+        runner.progress = lambda context: wire.send(Told(*context.told))
+        outcome: Outcome | None = await runner.run(claim, 0)
+        wire.send(End(plain_outcome(outcome), claim.settled_in_transaction))
+
+
+def main(address: str, descriptor: int) -> None:
+    """Serve until the worker leaves."""
+    _die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    wire = _Wire(descriptor)
+    try:
+        app = load(address)
+    except BaseException as error:
+        wire.send(Refused(f"{type(error).__name__}: {error}"))
+        raise SystemExit(1) from error
+    asyncio.run(_serve(app, wire))
+
+
+def _die_with_parent() -> None:
+    """Linux: be killed when the worker dies, even while a handler holds the interpreter."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,99 @@
+"""The claimer: keeps the lines supplied, and rests when there is nothing to claim.
+
+It claims what the slots can take, no more. When a claim comes back short it waits to be woken: by the store (somebody
+enqueued), by the clock (something falls due), and at the latest by the poll that stands behind both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from tenure.client.queue import Queue
+from tenure.errors import StoreUnavailable
+from tenure.job import Claim
+from tenure.service import Service
+from tenure.store.base import Watch
+from tenure.worker.line import Line
+
+__all__ = ["Claimer"]
+
+log = logging.getLogger("tenure")
+_FULL = 0.25
+
+
+class Claimer(Service):
+    """Claims for every line of a worker."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        lines: Sequence[Line],
+        *,
+        kinds: Sequence[str],
+        worker: str,
+        lease: timedelta,
+        poll: timedelta,
+        deliver: Callable[[Line, list[Claim]], None],
+        outage: Callable[[str, Exception], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__("claim")
+        self._queue, self._lines, self._kinds, self._worker = queue, lines, list(kinds), worker
+        self._lease, self._poll = lease, poll.total_seconds()
+        self._deliver, self._outage, self._loop = deliver, outage, loop
+        self._watch: Watch = queue.watch()
+        self._idle = False
+
+    def tick(self) -> float:
+        """Claim for every line that wants some; how long to rest."""
+        wanted = [(line, count) for line in self._lines if (count := line.wanted())]
+        short = True
+        for line, count in wanted:
+            if self.stopping:
+                return 0
+            claims = self._queue.claim(
+                count,
+                queues=line.terms.queues,
+                except_queues=line.terms.except_queues,
+                kinds=self._kinds,
+                lease=self._lease,
+                worker=self._worker,
+                started=False,
+            )
+            if claims:
+                self._loop.call_soon_threadsafe(self._deliver, line, claims)
+            short = short and len(claims) < count
+        if wanted and short:
+            self._sleep()
+            return 0
+        return 0 if wanted else _FULL
+
+    def _sleep(self) -> None:
+        """Nothing more is ready: wait until something may be."""
+        due = self._queue.next_due()
+        timeout = self._poll * random.uniform(0.8, 1.0)
+        self._idle = True
+        if not self.stopping:
+            self._watch.wait(timeout if due is None else min(timeout, max(due, 0.01)))
+        self._idle = False
+
+    def ring(self) -> None:
+        """Slots are free again: worth a claim, unless nothing was ready a moment ago."""
+        if self.stopping:
+            self._watch.interrupt()
+        super().ring()
+
+    def failed(self, error: Exception) -> None:
+        """The database is away: the worker stays up and goes on trying."""
+        if isinstance(error, StoreUnavailable):
+            self._outage("claim", error)
+        else:
+            super().failed(error)
+
+    def finish(self) -> None:
+        """Let go of the watch."""
+        self._watch.close()

@@ -1,0 +1,113 @@
+"""The keeper: an OS thread with connections of its own that keeps this worker's claims alive.
+
+Neither a handler that blocks the event loop nor a batch of settles under way delays it. Six times a lease it says that the
+worker lives, pushes every held lease forward, marks the jobs that have started, and brings back what it learns: claims
+that were lost and jobs that were asked to cancel. Between these it passes on what handlers tell of their progress.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from tenure.client.queue import Queue
+from tenure.context import Context
+from tenure.errors import StoreUnavailable
+from tenure.job import Claim, JobId, Renewed
+from tenure.service import Service
+
+__all__ = ["Keeper"]
+
+log = logging.getLogger("tenure")
+_TIMES = 6
+_PROGRESS_EVERY = 1.0
+
+
+class Flight(Protocol):
+    """A job in flight."""
+
+    claim: Claim
+    context: Context
+
+
+class Keeper(Service):
+    """Renews what this worker holds."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        worker: str,
+        queues: Sequence[str] | None,
+        kinds: Sequence[str],
+        lease: timedelta,
+        held: Mapping[JobId, Claim],
+        runs: Mapping[JobId, Flight],
+        renewed: Callable[[Renewed], None],
+        outage: Callable[[str, Exception], None],
+        about: Callable[[], dict[str, object]],
+    ) -> None:
+        super().__init__("lease")
+        self._queue, self._worker, self._queues, self._kinds = queue, worker, queues, kinds
+        self._lease, self._every = lease, lease.total_seconds() / _TIMES
+        self._held, self._runs = held, runs
+        self._renewed, self._outage, self._about = renewed, outage, about
+        self._next = 0.0
+        self._told: dict[JobId, Context] = {}
+
+    def progress(self, context: Context) -> None:
+        """A handler told how far it is; passed on within a second."""
+        self._told[context.id] = context
+
+    def tick(self) -> float:
+        """Renew if it is time, and pass on what was told."""
+        now = time.monotonic()
+        if now >= self._next:
+            self.beat()
+            self._keep()
+            self._next = now + self._every
+        self._pass_on()
+        return max(min(self._next - time.monotonic(), _PROGRESS_EVERY), 0.001)
+
+    def beat(self) -> None:
+        """Say that this worker lives, and what it takes."""
+        about = json.dumps({"pid": os.getpid(), **self._about()})
+        self._queue.beat(self._worker, queues=self._queues, kinds=self._kinds, about=about)
+
+    def started(self, claim: Claim) -> bool:
+        """Put down that this one job starts now, before it does; whether the claim still stands."""
+        return claim.id in self._queue.renew([claim], lease=self._lease, started=[claim.id]).kept
+
+    def finish(self) -> None:
+        """The last word on progress, and goodbye."""
+        self._pass_on()
+        self._queue.leave(self._worker)
+
+    def failed(self, error: Exception) -> None:
+        """The database is away."""
+        if isinstance(error, StoreUnavailable):
+            self._outage("renew", error)
+        else:
+            super().failed(error)
+
+    def _keep(self) -> None:
+        claims = list(self._held.values())
+        started = [c.id for c in claims if c.id in self._runs]
+        for at in range(0, len(claims), 1_000):
+            part = claims[at : at + 1_000]
+            mine = {c.id for c in part}
+            answer = self._queue.renew(part, lease=self._lease, started=[i for i in started if i in mine])
+            if answer.lost or answer.cancelling:
+                self._renewed(answer)
+
+    def _pass_on(self) -> None:
+        while self._told:
+            _, context = self._told.popitem()
+            told = context._progress  # noqa: SLF001 - one worker, two modules
+            if told is not None:
+                self._queue.progress(context.claim, told[0], told[1])

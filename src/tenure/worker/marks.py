@@ -1,0 +1,124 @@
+"""Marks: which jobs were in flight, known even after the process that ran them was killed.
+
+Each worker process keeps a small file mapped into memory, with one place per slot; a slot that starts a job writes the
+job's id and epoch there. It costs no system call and no write to the database, and the file outlives its process: the
+pool's parent, or the next worker that starts on this machine, reads it and tells the store who had started and who had
+only waited. A place is not cleared at the end of a job: a job that was settled since is no longer held, so its mark says
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tenure.job import Claim, JobId
+
+__all__ = ["LeftBehind", "Marks", "folder_of", "left_behind", "read_marks"]
+
+_MAGIC: Final = b"tenure-marks-1\n\0"
+_HEAD: Final = struct.Struct("<16sII Q 216s")
+"""Magic, pid, places, the process's start time, the worker's name."""
+_PLACE: Final = 48
+_EPOCH: Final = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """What a process that is gone left behind."""
+
+    path: Path
+    worker: str
+    pid: int
+    started: tuple[tuple[JobId, int], ...]
+
+
+class Marks:
+    """One process's marks."""
+
+    def __init__(self, path: Path, worker: str, places: int) -> None:
+        self.path, self.worker = path, worker
+        size = _HEAD.size + places * _PLACE
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.ftruncate(handle, size)
+            self._map = mmap.mmap(handle, size)
+        finally:
+            os.close(handle)
+        name = worker.encode()[:216]
+        _HEAD.pack_into(self._map, 0, _MAGIC, os.getpid(), places, _birth(os.getpid()), name)
+
+    def start(self, place: int, claim: Claim) -> None:
+        """This slot starts this job."""
+        at = _HEAD.size + place * _PLACE
+        self._map[at : at + 44] = claim.id.encode() + claim.epoch.to_bytes(8, "little")
+
+    def close(self) -> None:
+        """In good order: nothing is left behind."""
+        self._map.close()
+        self.path.unlink(missing_ok=True)
+
+
+def folder_of(url: str) -> Path:
+    """Where the marks of this store's workers are, on this machine and for this user."""
+    store = hashlib.blake2b(url.encode(), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir(), f"tenure-{os.getuid()}", store)
+
+
+def read_marks(path: Path) -> LeftBehind | None:
+    """What the file tells; None if it is no such file."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+        return None
+    _, pid, places, _, name = _HEAD.unpack_from(data)
+    return LeftBehind(path, name.rstrip(b"\0").decode(errors="replace"), pid, tuple(_started(data, places)))
+
+
+def _started(data: bytes, places: int) -> Iterator[tuple[JobId, int]]:
+    for at in range(_HEAD.size, min(len(data), _HEAD.size + places * _PLACE), _PLACE):
+        name = data[at : at + 36]
+        if name.strip(b"\0"):
+            yield JobId(name.decode(errors="replace")), _EPOCH.unpack_from(data, at + 36)[0]
+
+
+def left_behind(folder: Path) -> list[LeftBehind]:
+    """What processes that are gone left in this folder."""
+    found = []
+    for path in sorted(folder.glob("*.marks")):
+        told = read_marks(path)
+        if told is not None and not _lives(told.pid, path):
+            found.append(told)
+    return found
+
+
+def _lives(pid: int, path: Path) -> bool:
+    """Whether the process that wrote the marks still runs: its pid may be another's by now."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    with path.open("rb") as file:
+        born = _HEAD.unpack(file.read(_HEAD.size))[3]
+    return born in (0, _birth(pid))
+
+
+def _birth(pid: int) -> int:
+    """When a process started, in the kernel's ticks; 0 where that cannot be known."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    return int(stat.rpartition(b") ")[2].split()[19])

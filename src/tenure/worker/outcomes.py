@@ -1,0 +1,80 @@
+"""What a handler's end means: whatever it returned or raised becomes an outcome. Nothing here raises."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from tenure.duration import parse
+from tenure.errors import ClaimLost, FieldError, JobAsked, PayloadError
+from tenure.job import Claim
+from tenure.kinds import Kind
+from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release, RetryIn, Snooze
+from tenure.payload import MAX_RESULT, encode
+from tenure.retry import DEFAULT
+
+__all__ = ["DONE", "misfit", "outcome_of_error", "outcome_of_result"]
+
+log = logging.getLogger("tenure")
+DONE = Done()
+
+
+def outcome_of_result(kind: Kind[Any, Any, Any], claim: Claim, value: Any) -> Outcome:
+    """The handler returned. A result that cannot be kept is not kept: the work is done all the same."""
+    if value is None or not kind.terms.keep_result:
+        return DONE
+    try:
+        result = kind.returned.plain(value)
+        encode(result, "result", MAX_RESULT)
+    except Exception as error:
+        log.warning("job %s (%s) is done, but its result is not kept: %s", claim.id, claim.kind, error)
+        return DONE
+    return Done(result)
+
+
+def outcome_of_error(kind: Kind[Any, Any, Any], claim: Claim, error: BaseException) -> Outcome | None:
+    """The handler raised. None: its claim is lost, so there is nothing to say."""
+    try:
+        match error:
+            case ClaimLost(job_id=job_id) if job_id == claim.id:
+                return None
+            case JobAsked():
+                return Cancelled()
+            case Snooze(delay=delay):
+                return Snooze(parse(delay, "delay"))
+            case Release():
+                return Release()
+            case Bury(reason=reason, error=told):
+                return Bury(str(reason), str(told))
+            case Cancel(reason=reason):
+                return Cancelled(None if reason is None else str(reason))
+            case RetryIn(delay=delay, error=told):
+                return Fail(str(told) or "asked for another try", parse(delay, "delay"), kind="RetryIn")
+            case _:
+                pass
+    except FieldError as bad:
+        return Fail.of(bad, _wait(kind, claim))
+    failure = Fail.of(error, _wait(kind, claim))
+    if isinstance(error, _give_up(kind)):
+        return Bury("gave up", failure.error, kind=failure.kind, traceback=failure.traceback)
+    return failure
+
+
+def misfit(error: PayloadError) -> Bury:
+    """The payload fits no handler: trying again would not help."""
+    return Bury("bad arguments", str(error), kind=type(error).__name__)
+
+
+def _wait(kind: Kind[Any, Any, Any], claim: Claim) -> timedelta:
+    """How long the kind's retry policy waits; a policy that fails is replaced by the default one."""
+    try:
+        return max(parse(kind.terms.retry.delay(claim.attempt), "retry"), timedelta(0))
+    except Exception:
+        log.exception("the retry policy of %s failed; the default one is used", kind.name)
+        return DEFAULT.delay(claim.attempt)
+
+
+def _give_up(kind: Kind[Any, Any, Any]) -> tuple[type[BaseException], ...]:
+    given = getattr(kind.terms.retry, "give_up", ())
+    return given if isinstance(given, tuple) else ()

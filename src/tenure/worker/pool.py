@@ -1,0 +1,169 @@
+"""A pool: one parent that keeps N worker processes alive.
+
+A child that dies is started again, at once the first time, then after longer and longer rests; the parent tells the store
+who had been running what, so nothing waits for a lease. Signals are passed on. Children leave when their parent is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tenure.client.queue import Queue
+from tenure.worker.address import surroundings
+from tenure.worker.marks import folder_of, read_marks
+from tenure.worker.settings import WorkerSettings
+
+__all__ = ["Pool"]
+
+log = logging.getLogger("tenure")
+_LOOK = 0.1
+_STEADY = 30.0
+_FIRST_REST, _LONGEST_REST = 0.5, 30.0
+
+
+@dataclass
+class _Place:
+    """One of the N."""
+
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    since: float = 0.0
+    rest: float = 0.0
+    due: float = field(default=0.0)
+
+
+class Pool:
+    """Keeps `processes` workers alive until it is told to stop."""
+
+    def __init__(
+        self,
+        address: str,
+        open_queue: Callable[[], Queue],
+        processes: int,
+        settings: WorkerSettings,
+        *,
+        place: str,
+        command: Sequence[str] | None = None,
+    ) -> None:
+        self._open, self._settings, self._marks = open_queue, settings, folder_of(place)
+        self._command = list(command or child_command(address, settings))
+        self._places = [_Place(n) for n in range(processes)]
+        self._stops = 0
+        self._queue: Queue | None = None
+
+    def run(self) -> None:
+        """Until every child has left."""
+        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            while self._tend():
+                time.sleep(_LOOK)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._kill_all()
+            if self._queue is not None:
+                self._queue.close()
+
+    def _on_signal(self, _number: int, _frame: object) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            self._deadline = time.monotonic() + self._settings.grace.total_seconds() + 2
+        for place in self._places:
+            if place.process is not None:
+                place.process.send_signal(signal.SIGTERM)
+
+    def _tend(self) -> bool:
+        """Look after each place; False once the pool was told to stop and everybody has left."""
+        for place in self._places:
+            if place.process is not None and place.process.poll() is not None:
+                self._bury(place, place.process)
+            if place.process is None and not self._stops and time.monotonic() >= place.due:
+                self._start(place)
+        if self._stops and time.monotonic() > self._deadline:
+            return False
+        return not self._stops or any(p.process is not None for p in self._places)
+
+    def _start(self, place: _Place) -> None:
+        env = surroundings(TENURE_POOL_PARENT=str(os.getpid()))
+        # A session of its own: a terminal's Ctrl-C reaches the parent only, which passes it on once.
+        place.process = subprocess.Popen(self._command, env=env, start_new_session=True)
+        place.since = time.monotonic()
+        log.info("pool: process %d of %d has pid %d", place.number + 1, len(self._places), place.process.pid)
+
+    def _bury(self, place: _Place, process: subprocess.Popen[bytes]) -> None:
+        place.process = None
+        code = process.returncode
+        lived = time.monotonic() - place.since
+        if code == 0:
+            place.rest = 0.0
+        else:
+            self._report(process.pid, told(code))
+            place.rest = (
+                _FIRST_REST if lived > _STEADY else min(max(place.rest * 2, _FIRST_REST), _LONGEST_REST)
+            )
+            log.error("pool: process %d %s; it is started again in %g s", process.pid, told(code), place.rest)
+        place.due = time.monotonic() + place.rest
+
+    def _report(self, pid: int, how: str) -> None:
+        """Tell the store what the dead child had been running."""
+        for path in self._marks.glob(f"{pid}-*.marks"):
+            left = read_marks(path)
+            if left is None:
+                continue
+            try:
+                if self._queue is None:
+                    self._queue = self._open()
+                taken = self._queue.vanished(
+                    left.worker,
+                    started=left.started,
+                    story=f"worker {left.worker} {how} while it ran this job",
+                )
+                path.unlink(missing_ok=True)
+                log.warning("pool: %d jobs of worker %s are taken back", taken, left.worker)
+            except Exception:
+                # The marks stay: the next start on this machine, or the leases, tell the rest.
+                log.exception("pool: what worker %s held could not be taken back", left.worker)
+
+    def _kill_all(self) -> None:
+        for place in self._places:
+            if place.process is not None and place.process.poll() is None:
+                log.error("pool: process %d did not leave in time and is killed", place.process.pid)
+                place.process.kill()
+                place.process.wait()
+                self._bury(place, place.process)
+
+
+def told(code: int) -> str:
+    """How a process ended."""
+    if code >= 0:
+        return f"left with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def child_command(address: str, settings: WorkerSettings) -> list[str]:
+    """How a pool starts one of its workers: the same command, for one process."""
+    command = [sys.executable, "-m", "tenure", "worker", address]
+    for line in settings.lines:
+        command += ["-q", line.name]
+    command += [
+        "--lease", f"{settings.lease.total_seconds()}s", "--poll", f"{settings.poll.total_seconds()}s",
+        "--grace", f"{settings.grace.total_seconds()}s", "--prefetch", str(settings.prefetch),
+        "--settle-delay", f"{settings.settle_delay.total_seconds()}s", "--children", str(settings.children),
+    ]  # fmt: skip
+    if not settings.janitor:
+        command.append("--no-janitor")
+    if settings.max_jobs is not None:
+        command += ["--max-jobs", str(settings.max_jobs)]
+    if settings.max_memory is not None:
+        command += ["--max-memory", str(settings.max_memory)]
+    return command

@@ -1,0 +1,272 @@
+"""Run one claim: its handler is called with its arguments, and whatever happens becomes an outcome. Never raises.
+
+An async handler runs inside its slot's task, step by step in a context of its own, so that a short job costs no task and
+leaks no context variable into the next. A sync handler runs in a thread, an isolated one in a child process; a job that
+was in flight when a worker crashed runs apart from the others, in a child process, until it is cleared or convicted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextvars import Context as Variables
+from contextvars import copy_context
+from typing import Any, Protocol
+
+from tenure.context import Context, current
+from tenure.errors import PayloadError
+from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
+from tenure.job import Claim, JobId
+from tenure.kinds import Kind, Kinds
+from tenure.outcome import Cancelled, Fail, Outcome, Release
+from tenure.worker.outcomes import misfit, outcome_of_error, outcome_of_result
+from tenure.worker.threads import Crew
+
+__all__ = ["Apart", "Middleware", "Run", "Runner"]
+
+Next = Callable[[], Awaitable[Any]]
+Middleware = Callable[[Context, Next], Awaitable[Any]]
+
+
+class Apart(Protocol):
+    """Runs a claim in a child process."""
+
+    @property
+    def able(self) -> bool:
+        """Whether a child could import the app."""
+        ...
+
+    async def run(self, run: Run, *, suspect: bool) -> Outcome | None:
+        """Run it there; never raises."""
+        ...
+
+
+class Marking(Protocol):
+    """Puts down which slot starts which job."""
+
+    def start(self, place: int, claim: Claim) -> None:
+        """This slot starts this job."""
+        ...
+
+
+class Run:
+    """A job in flight, as those see it who may have to stop it. Its methods are called on the event loop."""
+
+    __slots__ = (
+        "active",
+        "apart",
+        "began",
+        "claim",
+        "context",
+        "kind",
+        "leaving",
+        "stuck",
+        "task",
+        "timeout",
+    )
+
+    def __init__(self, claim: Claim, kind: Kind[Any, Any, Any], task: asyncio.Task[Any] | None) -> None:
+        self.claim, self.kind, self.task = claim, kind, task
+        self.context = Context(claim)
+        self.began = time.monotonic()
+        self.active, self.leaving, self.stuck = True, False, False
+        self.apart: Callable[[str], None] | None = None
+        timeout = claim.timeout
+        if timeout is None and kind.terms.timeout is not None:
+            timeout = kind.terms.timeout.total_seconds()
+        self.timeout = timeout
+
+    def lose(self) -> None:
+        """Its claim is lost."""
+        self._stop("_lost", "lost")
+
+    def ask(self) -> None:
+        """Somebody asked for it to be cancelled."""
+        self._stop("_asked", "cancel")
+
+    def time_out(self) -> None:
+        """It has run too long."""
+        self._stop("_timed_out", "timeout")
+
+    def leave(self) -> None:
+        """The worker cannot wait for it any longer: it is given back."""
+        self.leaving = True
+        self._stop(None, "leave")
+
+    def _stop(self, flag: str | None, why: str) -> None:
+        if not self.active or (flag is not None and getattr(self.context, flag)):
+            return
+        if flag is not None:
+            setattr(self.context, flag, True)
+        if self.apart is not None:
+            self.apart(why)
+        elif self.task is not None and self.kind.is_async:
+            self.task.cancel()
+        else:
+            self.stuck = True
+
+    def stopped(self) -> Outcome | None:
+        """What it means that the handler ended because it was told to stop."""
+        context = self.context
+        if context.lost:
+            return None
+        if context.cancelled:
+            return Cancelled()
+        if context._timed_out:  # noqa: SLF001 - one worker, two modules
+            return _too_long(self)
+        return Release()
+
+
+def _too_long(run: Run) -> Outcome | None:
+    return outcome_of_error(
+        run.kind, run.claim, TimeoutError(f"the job ran longer than its timeout of {run.timeout:g} s")
+    )
+
+
+class Runner:
+    """Runs claims for one worker."""
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        *,
+        worker: str,
+        crew: Crew,
+        apart: Apart | None,
+        marks: Marking,
+        listeners: Listeners,
+        middleware: Sequence[Middleware],
+        timeouts: bool = True,
+    ) -> None:
+        self._kinds, self._worker, self._crew, self._apart, self._marks = kinds, worker, crew, apart, marks
+        self._listeners, self._middleware = listeners, list(middleware)
+        self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
+        self._loop, self._timeouts = asyncio.get_running_loop(), timeouts
+        self.progress: Callable[[Context], None] | None = None
+        """Who is told of a handler's progress."""
+        self.runs: dict[JobId, Run] = {}
+
+    async def run(self, claim: Claim, place: int) -> Outcome | None:
+        """Run it in this slot; None: the claim is lost, or was settled in the handler's own transaction."""
+        kind = self._kinds[claim.kind]
+        run = Run(claim, kind, asyncio.current_task())
+        self.runs[claim.id] = run
+        if self._on_start:
+            tell_all(self._on_start, Started(self._worker, claim))
+        run.context._tell = self.progress  # noqa: SLF001 - one worker, two modules
+        timer = None
+        if run.timeout is not None and self._timeouts:
+            timer = self._loop.call_later(run.timeout, self._time_out, run)
+        try:
+            outcome = await self._run(run, place)
+        finally:
+            run.active = False
+            if timer is not None:
+                timer.cancel()
+            if run.task is not None:
+                while run.task.cancelling():
+                    run.task.uncancel()
+            del self.runs[claim.id]
+        if self._on_end and outcome is not None:
+            self._tell_end(run, outcome)
+        return outcome
+
+    async def _run(self, run: Run, place: int) -> Outcome | None:
+        kind, claim = run.kind, run.claim
+        try:
+            if self._apart is not None and (kind.terms.isolate or (claim.apart and self._apart.able)):
+                return await self._apart.run(run, suspect=claim.apart)
+            self._marks.start(place, claim)
+            arguments = kind.signature.arguments(claim.payload_text)
+        except PayloadError as error:
+            return misfit(error)
+        except Exception as error:
+            return outcome_of_error(kind, claim, error)
+        variables = copy_context()
+        variables.run(current.set, run.context)
+        try:
+            if self._middleware:
+                value = await _driven(self._around(run, arguments, variables), variables)
+            elif kind.is_async:
+                value = await _driven(variables.run(kind.signature.call, arguments, run.context), variables)
+            else:
+                value = await self._in_thread(run, arguments, variables)
+        except asyncio.CancelledError:
+            return run.stopped()
+        except TimeoutError as error:
+            return _too_long(run) if run.context._timed_out else outcome_of_error(kind, claim, error)  # noqa: SLF001
+        except (KeyboardInterrupt, SystemExit) as error:
+            return Fail.of(error)
+        except BaseException as error:
+            return outcome_of_error(kind, claim, error)
+        return outcome_of_result(kind, claim, value)
+
+    def _around(self, run: Run, arguments: Any, variables: Variables) -> Coroutine[Any, Any, Any]:
+        """The handler with the middleware around it, the first registered outermost."""
+
+        async def handler() -> Any:
+            if run.kind.is_async:
+                return await run.kind.signature.call(arguments, run.context)
+            return await self._in_thread(run, arguments, variables.copy())
+
+        def wrapped(inner: Next, middleware: Middleware) -> Next:
+            async def call() -> Any:
+                return await middleware(run.context, inner)
+
+            return call
+
+        call: Next = handler
+        for middleware in reversed(self._middleware):
+            call = wrapped(call, middleware)
+
+        async def whole() -> Any:
+            return await call()
+
+        return whole()
+
+    async def _in_thread(self, run: Run, arguments: Any, variables: Variables) -> Any:
+        """The slot waits for the thread to the end: a thread cannot be stopped, only told."""
+        call = run.kind.signature.call
+        work = self._crew.submit(lambda: variables.run(call, arguments, run.context))
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if work.done() or run.leaving:
+                    raise
+
+    def _time_out(self, run: Run) -> None:
+        run.time_out()
+        if run.stuck:
+            self._tell(SlotStuck(self._worker, run.claim, time.monotonic() - run.began))
+
+    def _tell(self, event: Event) -> None:
+        self._listeners.tell(event)
+
+    def _tell_end(self, run: Run, outcome: Outcome) -> None:
+        tell_all(self._on_end, Ended(self._worker, run.claim, outcome, time.monotonic() - run.began))
+
+
+@types.coroutine
+def _driven(handler: Coroutine[Any, Any, Any], variables: Variables) -> Generator[Any, Any, Any]:
+    """Await `handler` here, each of its steps in a context of its own."""
+    step: Callable[..., Any] = handler.send
+    given: Any = None
+    try:
+        while True:
+            try:
+                waited_for = variables.run(step, given)
+            except StopIteration as end:
+                return end.value
+            try:
+                given = yield waited_for
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                step, given = handler.throw, error
+            else:
+                step = handler.send
+    finally:
+        handler.close()

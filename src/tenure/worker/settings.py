@@ -1,0 +1,93 @@
+"""How a worker works: checked once, at the start.
+
+`queues` say what to take and how much of it at a time: "mail:10" is ten slots for the queue mail, "*:4" four for every
+queue that is not named. Without any, one line of `concurrency` slots takes from every queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tenure.duration import Duration, parse
+from tenure.errors import FieldError
+from tenure.newjob import check_name, check_whole
+
+__all__ = ["LineTerms", "WorkerSettings", "lines_of"]
+
+MAX_CONCURRENCY = 10_000
+DEFAULT_CONCURRENCY = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LineTerms:
+    """One line of slots: the queues it takes from (None: every queue but those `except_queues`), and how many at a time."""
+
+    queues: tuple[str, ...] | None
+    except_queues: tuple[str, ...] | None
+    concurrency: int
+
+    @property
+    def name(self) -> str:
+        """As it was asked for."""
+        return f"{'*' if self.queues is None else ','.join(self.queues)}:{self.concurrency}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """Everything a worker may be told."""
+
+    lines: tuple[LineTerms, ...] = (LineTerms(None, None, DEFAULT_CONCURRENCY),)
+    lease: timedelta = timedelta(seconds=30)
+    poll: timedelta = timedelta(seconds=5)
+    prefetch: int = 1_000
+    """The most jobs a line holds beyond its slots; it holds as many as it starts within a tenth of a second."""
+    settle_delay: timedelta = timedelta(milliseconds=10)
+    grace: timedelta = timedelta(seconds=25)
+    """How long stopping may take, all in all."""
+    children: int = 0
+    """How many child processes `isolate=True` jobs may use at a time; 0: as many as this machine has cores."""
+    janitor: bool = True
+    max_jobs: int | None = None
+    max_memory: int | None = None
+    """Stop in good order after this many jobs, or above this many bytes of memory: a pool starts a fresh process."""
+
+    @property
+    def concurrency(self) -> int:
+        """All slots together."""
+        return sum(line.concurrency for line in self.lines)
+
+
+def lines_of(queues: Sequence[str] | None, concurrency: int | None) -> tuple[LineTerms, ...]:
+    """The lines that `queues` ask for."""
+    given = DEFAULT_CONCURRENCY if concurrency is None else concurrency
+    share = check_whole(given, "concurrency", 1, MAX_CONCURRENCY)
+    if not queues:
+        return (LineTerms(None, None, share),)
+    named: dict[str, int] = {}
+    for text in queues:
+        name, _, count = text.rpartition(":") if _is_counted(text) else (text, "", str(share))
+        if name in named:
+            raise FieldError("queues", "must name each queue once", text)
+        if name != "*":
+            check_name(name, "queues")
+        named[name] = check_whole(int(count), "queues", 1, MAX_CONCURRENCY)
+    others = tuple(name for name in named if name != "*")
+    return tuple(
+        LineTerms(None, others or None, count) if name == "*" else LineTerms((name,), None, count)
+        for name, count in named.items()
+    )
+
+
+def _is_counted(text: str) -> bool:
+    name, colon, count = text.rpartition(":")
+    return bool(name and colon and count.isdecimal())
+
+
+def positive_span(value: Duration, name: str) -> timedelta:
+    """A length of time above zero."""
+    span = parse(value, name)
+    if span <= timedelta(0):
+        raise FieldError(name, "must be longer than zero", value)
+    return span

@@ -1,0 +1,94 @@
+"""The settler: ends claims in batches, with a small bounded delay, and never gives up on one.
+
+Outcomes gather while a batch is under way, at most for the settle delay or until a batch is full; a kind with
+settle="now" waits for nobody. A settle is tried until it is answered, also past the lease: the fence decides whether it
+still counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from tenure.client.queue import Queue
+from tenure.errors import StoreUnavailable
+from tenure.job import Claim
+from tenure.outcome import Outcome
+from tenure.service import Service
+
+__all__ = ["Settler"]
+
+log = logging.getLogger("tenure")
+_FULL = 500
+_MOST = 2_000
+_IDLE = 60.0
+
+Pair = tuple[Claim, Outcome]
+
+
+class Settler(Service):
+    """Settles what the slots hand over."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        delay: timedelta,
+        settled: Callable[[Sequence[Pair], Sequence[bool]], None],
+        outage: Callable[[str, Exception], None],
+    ) -> None:
+        super().__init__("settle")
+        self._queue, self._delay = queue, delay.total_seconds()
+        self._settled, self._outage = settled, outage
+        self._line: deque[Pair] = deque()
+        self._now = False
+        self._left: list[Pair] = []
+
+    def add(self, claim: Claim, outcome: Outcome, *, now: bool = False) -> None:
+        """Hand over an outcome; may be called from any thread."""
+        self._line.append((claim, outcome))
+        if now:
+            self._now = True
+        if len(self._line) in (1, _FULL) or now:
+            self.ring()
+
+    def tick(self) -> float:
+        """Settle one batch."""
+        if not self._left:
+            if not self._line:
+                return _IDLE
+            if not self._now and len(self._line) < _FULL and not self.stopping:
+                self.rest(self._delay)
+            self._now = False
+            self._left = [self._line.popleft() for _ in range(min(len(self._line), _MOST))]
+        self._settle(self._left)
+        self._left = []
+        return 0 if self._line else _IDLE
+
+    def finish(self) -> None:
+        """Settle what is left; whoever waits for it decides for how long."""
+        while self._line or self._left:
+            self._once()
+
+    def failed(self, error: Exception) -> None:
+        """The database is away: the same batch is tried again."""
+        if isinstance(error, StoreUnavailable):
+            self._outage("settle", error)
+        else:
+            super().failed(error)
+
+    def _settle(self, batch: list[Pair]) -> None:
+        try:
+            self._settled(batch, self._queue.settle_many(batch))
+        except StoreUnavailable:
+            raise
+        except Exception:
+            if len(batch) > 1:
+                for pair in batch:
+                    self._settle([pair])
+            else:
+                # It stays with its lease: whoever takes it back finds it as it was.
+                log.exception("job %s could not be settled", batch[0][0].id)
+                self._settled(batch, [False])

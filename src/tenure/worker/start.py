@@ -1,0 +1,160 @@
+"""Start a worker in this process, or a pool of them: signals, the grace period, and what the environment says.
+
+The first SIGTERM or SIGINT drains, the second gives back what runs and leaves. Whatever hangs (a handler, a thread, a
+database that does not answer), the process is gone when the grace period is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tenure.app_schedules import CodeSchedule
+from tenure.client.queue import Queue
+from tenure.duration import Duration, parse
+from tenure.environment import Setting
+from tenure.errors import UsageError
+from tenure.events import Listeners
+from tenure.janitor.janitor import Janitor
+from tenure.janitor.settings import JanitorSettings
+from tenure.kinds import Kinds
+from tenure.service import Service
+from tenure.worker.pool import Pool
+from tenure.worker.run import Middleware
+from tenure.worker.settings import WorkerSettings, lines_of, positive_span
+from tenure.worker.worker import Worker
+
+__all__ = ["Startable", "make_worker", "start", "worker_settings"]
+
+log = logging.getLogger("tenure")
+
+
+class Startable(Protocol):
+    """What a worker needs of an app."""
+
+    kinds: Kinds
+    listeners: Listeners
+    middlewares: list[Middleware]
+    crons: list[CodeSchedule]
+    janitor: JanitorSettings
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def address(self) -> str | None: ...
+    def open(self) -> Queue: ...
+
+
+def worker_settings(
+    *,
+    concurrency: int | None = None,
+    queues: Sequence[str] | None = None,
+    lease: Duration | None = None,
+    poll: Duration = "5s",
+    prefetch: int = 1_000,
+    settle_delay: Duration = "10ms",
+    grace: Duration = "25s",
+    children: int = 0,
+    janitor: bool = True,
+    max_jobs: int | None = None,
+    max_memory: int | None = None,
+) -> WorkerSettings:
+    """What a worker is told, checked; the lease from the environment where none is given."""
+    given = Setting.LEASE.read() if lease is None else positive_span(lease, "lease")
+    return WorkerSettings(
+        lines=lines_of(queues, concurrency),
+        lease=given,
+        poll=min(positive_span(poll, "poll"), parse("5s")),
+        prefetch=prefetch,
+        settle_delay=parse(settle_delay, "settle_delay"),
+        grace=positive_span(grace, "grace"),
+        children=children,
+        janitor=janitor,
+        max_jobs=max_jobs,
+        max_memory=max_memory,
+    )
+
+
+def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
+    """A worker for this app."""
+
+    def chores(queue: Queue, listeners: Listeners, name: str) -> Janitor:
+        return Janitor(queue, app.janitor, listeners=listeners, worker=name, kinds=app.kinds, crons=app.crons)
+
+    return Worker(
+        app.kinds,
+        app.open,
+        settings,
+        address=app.address,
+        listeners=app.listeners,
+        middleware=app.middlewares,
+        chores=chores if settings.janitor else None,
+        place=app.url,
+    )
+
+
+def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
+    """Work until told to stop."""
+    settings = worker_settings(**given)
+    if processes > 1:
+        if app.address is None:
+            raise UsageError("other processes cannot import this app; define it in a module or a script")
+        Pool(app.address, app.open, processes, settings, place=app.url).run()
+        return
+    run_here(make_worker(app, settings), settings)
+
+
+def run_here(worker: Worker, settings: WorkerSettings) -> None:
+    """Run a worker in this process until a signal stops it."""
+    watchdog = threading.Timer(settings.grace.total_seconds(), _give_up)
+    watchdog.daemon = True
+    told = False
+
+    def on_signal(number: int, _frame: object) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            watchdog.start()
+        log.info("%s: the worker stops", signal.Signals(number).name)
+        worker.stop()
+
+    before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
+    parent = _Parent(worker)
+    parent.start()
+    try:
+        asyncio.run(worker.run())
+    finally:
+        watchdog.cancel()
+        parent.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Parent(Service):
+    """Stops a pool's worker when the pool's parent is gone."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__("parent")
+        self._worker, self._told = worker, False
+        self._pid = os.environ.get("TENURE_POOL_PARENT")
+
+    def tick(self) -> float:
+        """Look whether the parent is still there."""
+        if self._pid is not None and str(os.getppid()) != self._pid and not self._told:
+            self._told = True
+            log.warning("the pool's parent is gone: the worker stops")
+            self._worker.stop()
+        return 1.0 if self._pid is not None else 3_600.0
+
+
+def _give_up() -> None:
+    log.error("the grace period is over; leaving what hangs behind")
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(1)

@@ -1,0 +1,76 @@
+"""Sync handlers run in threads: a crew of them, made when needed, each running one job at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["Crew"]
+
+Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+
+
+class Crew:
+    """At most `size` threads. Answers of many jobs reach the event loop together."""
+
+    def __init__(self, size: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._size, self._loop = size, loop
+        self._work: SimpleQueue[Work | None] = SimpleQueue()
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._told = False
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+
+    def submit(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Run it in a thread; await the answer."""
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        if self._idle <= self._work.qsize() and len(self._threads) < self._size:
+            thread = threading.Thread(
+                target=self._serve, name=f"tenure-handler-{len(self._threads)}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+        self._work.put((work, answer))
+        return answer
+
+    def close(self) -> None:
+        """Let the threads go once they are idle; one that hangs is left behind."""
+        for _ in self._threads:
+            self._work.put(None)
+
+    def _serve(self) -> None:
+        while True:
+            self._idle += 1
+            given = self._work.get()
+            self._idle -= 1
+            if given is None:
+                return
+            work, answer = given
+            try:
+                self._done.append((answer, work(), None))
+            except BaseException as error:
+                self._done.append((answer, None, error))
+            del work, answer, given
+            if not self._told:
+                self._told = True
+                try:
+                    self._loop.call_soon_threadsafe(self._deliver)
+                except RuntimeError:
+                    return  # the loop is closed: nobody waits any more
+
+    def _deliver(self) -> None:
+        self._told = False
+        while self._done:
+            answer, value, error = self._done.popleft()
+            if answer.cancelled():
+                continue
+            if error is None:
+                answer.set_result(value)
+            else:
+                answer.set_exception(
+                    error if not isinstance(error, StopIteration) else RuntimeError(repr(error))
+                )

@@ -1,0 +1,112 @@
+"""What a worker and its child processes say to each other: small messages over a socket, length first.
+
+The worker says `Start` and `Stop`, the child says `Ready`, `Told` (progress) and `End`. Nothing is pickled: an outcome
+travels as its name and its plain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze, name_of
+
+__all__ = [
+    "End",
+    "Message",
+    "Ready",
+    "Start",
+    "Stop",
+    "Told",
+    "outcome_from",
+    "packed",
+    "plain_outcome",
+    "unpack",
+]
+
+LENGTH = 4
+
+
+class Start(msgspec.Struct, tag="start"):
+    """Run this claim."""
+
+    row: list[Any]
+    worker: str
+
+
+class Stop(msgspec.Struct, tag="stop"):
+    """Stop what you run: why is cancel, lost, timeout or leave."""
+
+    why: str
+
+
+class Ready(msgspec.Struct, tag="ready"):
+    """The app is imported; a claim may come."""
+
+
+class Told(msgspec.Struct, tag="told"):
+    """How far it is."""
+
+    done: float
+    note: str | None
+
+
+class End(msgspec.Struct, tag="end"):
+    """What became of it; no outcome: the claim is lost."""
+
+    outcome: dict[str, Any] | None
+    settled_in_transaction: bool
+
+
+class Refused(msgspec.Struct, tag="refused"):
+    """The app could not be imported."""
+
+    why: str
+
+
+Message = Start | Stop | Ready | Told | End | Refused
+_encode = msgspec.msgpack.Encoder().encode
+unpack: Callable[[bytes], Message] = msgspec.msgpack.Decoder(Message).decode
+
+
+def packed(message: Message) -> bytes:
+    """The message as it goes over the wire."""
+    body = _encode(message)
+    return len(body).to_bytes(LENGTH, "big") + body
+
+
+def plain_outcome(outcome: Outcome | None) -> dict[str, Any] | None:
+    """An outcome as plain values."""
+    if outcome is None:
+        return None
+    fields = {name: getattr(outcome, name) for name in type(outcome).__dataclass_fields__}
+    return {"name": name_of(outcome), **{k: _seconds(v) for k, v in fields.items()}}
+
+
+def _seconds(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+_OUTCOMES: dict[str, Callable[..., Outcome]] = {
+    "done": Done,
+    "fail": Fail,
+    "snooze": Snooze,
+    "release": Release,
+    "bury": Bury,
+    "cancelled": Cancelled,
+}
+
+
+def outcome_from(plain: dict[str, Any] | None) -> Outcome | None:
+    """The outcome that these plain values tell of."""
+    if plain is None:
+        return None
+    given = dict(plain)
+    make = _OUTCOMES[given.pop("name")]
+    for name in ("retry_in", "delay"):
+        if given.get(name) is not None:
+            given[name] = timedelta(seconds=given[name])
+    return make(**given)

@@ -1,0 +1,348 @@
+"""Worker: one process's worth of slots, wired together.
+
+    claimer ──claims──▶ lines ──▶ slots: run ──outcomes──▶ settler
+                          ▲                        keeper: leases, cancels, progress
+                          └── released at the end  janitor: chores, schedules
+
+The event loop runs handlers and nothing else: claiming, settling, renewing and the chores are services in threads of their
+own. `stop()` the first time: claim nothing more, finish what runs, give back what waits, settle everything; the second
+time: give back what runs too. All of it ends before the grace period does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tenure.client.queue import Queue
+from tenure.errors import UsageError
+from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted, WorkerStopped, WorkerStopping
+from tenure.job import Claim, JobId, Renewed, State
+from tenure.kinds import Kinds
+from tenure.outcome import Done, Fail, Outcome, Release
+from tenure.service import Service
+from tenure.worker.claim import Claimer
+from tenure.worker.isolate import Children
+from tenure.worker.lease import Keeper
+from tenure.worker.line import Line
+from tenure.worker.marks import Marks, folder_of, left_behind
+from tenure.worker.run import Middleware, Runner
+from tenure.worker.settings import WorkerSettings
+from tenure.worker.settle import Settler
+from tenure.worker.threads import Crew
+
+__all__ = ["Worker"]
+
+log = logging.getLogger("tenure")
+_TURNS = 20
+"""How many jobs a slot runs before the others get their turn."""
+
+
+class Worker:
+    """Claims, runs and settles until it is told to stop."""
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        open_queue: Callable[[], Queue],
+        settings: WorkerSettings,
+        *,
+        address: str | None = None,
+        listeners: Listeners | None = None,
+        middleware: Sequence[Middleware] = (),
+        chores: Callable[[Queue, Listeners, str], Service] | None = None,
+        place: str = "",
+    ) -> None:
+        if not kinds:
+            raise UsageError("this app has no kinds to work on; register one with @app.job")
+        self._kinds, self._open, self._settings, self._address = kinds, open_queue, settings, address
+        self._listeners = Listeners() if listeners is None else listeners
+        self._middleware, self._chores, self._place = middleware, chores, place
+        self._held: dict[JobId, Claim] = {}
+        self._stops = 0
+        self._ended = 0
+        self.name = ""
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        self._loop = asyncio.get_running_loop()
+        self._stopping, self._leaving = asyncio.Event(), asyncio.Event()
+        self._tell_stops()
+        queue = await self._loop.run_in_executor(None, self._open)
+        keeper_queue = await self._loop.run_in_executor(None, self._open)
+        self.name = queue.worker
+        await self._loop.run_in_executor(None, self._report_the_dead, queue)
+        try:
+            self._make(queue, keeper_queue)
+            await self._work()
+        finally:
+            await self._loop.run_in_executor(None, _close_all, queue, keeper_queue)
+
+    def stop(self) -> None:
+        """Stop in good order; said twice, at once. May be called from any thread or a signal handler."""
+        self._stops += 1
+        if hasattr(self, "_loop"):
+            self._loop.call_soon_threadsafe(self._tell_stops)
+
+    def _tell_stops(self) -> None:
+        if self._stops >= 1:
+            self._stopping.set()
+        if self._stops >= 2:
+            self._leaving.set()
+
+    def _make(self, queue: Queue, keeper_queue: Queue) -> None:
+        settings, loop = self._settings, self._loop
+        names = sorted(self._kinds)
+        self._marks = Marks(
+            folder_of(self._place) / f"{os.getpid()}-{self.name[-12:]}.marks", self.name, settings.concurrency
+        )
+        self._lines = [Line(terms, settings.prefetch, loop) for terms in settings.lines]
+        self._crew = Crew(settings.concurrency, loop)
+        self._settler = Settler(
+            queue, delay=settings.settle_delay, settled=self._settled, outage=self._outage
+        )
+        self._children = Children(
+            self._address,
+            most=settings.children,
+            marking=self._mark_started,
+            listeners=self._listeners,
+            worker=self.name,
+        )
+        self._runner = Runner(
+            self._kinds, worker=self.name, crew=self._crew, apart=self._children, marks=self._marks,
+            listeners=self._listeners, middleware=self._middleware,
+        )  # fmt: skip
+        queues = None if any(t.queues is None for t in settings.lines) else [q for t in settings.lines for q in t.queues or ()]  # fmt: skip
+        self._keeper = Keeper(
+            keeper_queue, worker=self.name, queues=queues, kinds=names, lease=settings.lease, held=self._held,
+            runs=self._runner.runs, renewed=self._hear, outage=self._outage, about=self._about,
+        )  # fmt: skip
+        self._runner.progress = self._keeper.progress
+        self._claimer = Claimer(
+            queue, self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
+            deliver=self._deliver, outage=self._outage, loop=loop,
+        )  # fmt: skip
+        self._janitor = (
+            None if self._chores is None else self._chores(keeper_queue, self._listeners, self.name)
+        )
+        self._queue = queue
+
+    async def _work(self) -> None:
+        """The whole life: start, run, drain."""
+        await self._loop.run_in_executor(None, self._keeper.beat)
+        if self._janitor is not None:
+            await self._loop.run_in_executor(None, self._janitor.tick)
+        services = [s for s in (self._settler, self._keeper, self._janitor, self._claimer) if s is not None]
+        for service in services:
+            service.start()
+        slots = []
+        place = 0
+        for line in self._lines:
+            for _ in range(line.terms.concurrency):
+                slots.append(self._loop.create_task(self._slot(line, place), name=f"tenure-slot-{place}"))
+                place += 1
+        names = tuple(t.name for t in self._settings.lines)
+        self._listeners.tell(WorkerStarted(self.name, names, tuple(sorted(self._kinds))))
+        log.info("worker %s works on %s (%d kinds)", self.name, " ".join(names), len(self._kinds))
+        try:
+            await self._stopping.wait()
+        finally:
+            await self._drain(slots, services)
+
+    async def _slot(self, line: Line, place: int) -> None:
+        """Run what the line holds, one job after the other."""
+        buffer, settler, run, kinds = line.buffer, self._settler, self._runner.run, self._kinds
+        turns = 0
+        while await line.something():
+            while buffer:
+                claim = buffer.popleft()
+                if len(buffer) == line.low:
+                    self._claimer.ring()
+                line.running += 1
+                outcome = await run(claim, place)
+                line.running -= 1
+                line.ended += 1
+                if claim.settled_in_transaction and type(outcome) is Done:
+                    outcome = await self._loop.run_in_executor(None, self._after_settle_in, claim)
+                if outcome is None:
+                    self._held.pop(claim.id, None)
+                else:
+                    settler.add(claim, outcome, now=kinds[claim.kind].terms.settle == "now")
+                turns += 1
+                if turns >= _TURNS:
+                    turns = 0
+                    await asyncio.sleep(0)
+            if line.low:
+                self._claimer.ring()
+
+    def _after_settle_in(self, claim: Claim) -> Outcome | None:
+        """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
+        job = self._queue.get(claim.id)
+        if job is not None and job.state is State.RUNNING and job.epoch == claim.epoch:
+            return Fail(
+                "the transaction that settled this job was rolled back, and the handler returned all the same",
+                kind="RolledBack",
+            )
+        return None
+
+    def _mark_started(self, claim: Claim) -> bool:
+        """A suspect is about to start: the store is told first."""
+        return self._keeper.started(claim)
+
+    def _deliver(self, line: Line, claims: list[Claim]) -> None:
+        if line.closed:
+            for claim in claims:
+                self._held[claim.id] = claim
+                self._settler.add(claim, Release())
+            return
+        self._held.update({claim.id: claim for claim in claims})
+        line.deliver(claims)
+
+    def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
+        """The settler ended these."""
+        for claim, _ in batch:
+            self._held.pop(claim.id, None)
+        lost = len(stands) - sum(stands)
+        self._ended += len(stands)
+        if lost:
+            for (claim, outcome), stood in zip(batch, stands, strict=True):
+                if not stood:
+                    log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__)  # fmt: skip
+        if self._listeners.of(Settled):
+            self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
+        if self._used_up():
+            self.stop()
+
+    def _used_up(self) -> bool:
+        settings = self._settings
+        if self._stops:
+            return False
+        if settings.max_jobs is not None and self._ended >= settings.max_jobs:
+            log.info("worker %s has run %d jobs and makes room for a fresh one", self.name, self._ended)
+            return True
+        if settings.max_memory is not None and _memory() > settings.max_memory:
+            log.info("worker %s uses %d bytes and makes room for a fresh one", self.name, _memory())
+            return True
+        return False
+
+    def _hear(self, renewed: Renewed) -> None:
+        """The keeper learned of lost claims and of jobs asked to cancel."""
+        self._loop.call_soon_threadsafe(self._heard, renewed)
+
+    def _heard(self, renewed: Renewed) -> None:
+        for job_id in renewed.lost:
+            run = self._runner.runs.get(job_id)
+            if run is not None:
+                log.warning("job %s: its claim is lost; its handler is told to stop", job_id)
+                self._listeners.tell(ClaimGone(self.name, run.claim))
+                run.lose()
+            else:
+                self._forget(job_id)
+        for job_id in renewed.cancelling:
+            if (run := self._runner.runs.get(job_id)) is not None:
+                run.ask()
+
+    def _forget(self, job_id: JobId) -> None:
+        """A claim that was lost while it waited here is not started."""
+        claim = self._held.pop(job_id, None)
+        for line in self._lines:
+            if claim is not None and claim in line.buffer:
+                line.buffer.remove(claim)
+
+    def _outage(self, doing: str, error: Exception) -> None:
+        log.warning("%s: %s", doing, error)
+        self._listeners.tell(Outage(self.name, doing, str(error)))
+
+    def _about(self) -> dict[str, object]:
+        runs = list(self._runner.runs.values())
+        return {
+            "running": len(runs),
+            "waiting": len(self._held) - len(runs),
+            "stuck": sum(run.stuck for run in runs),
+            "lines": [t.name for t in self._settings.lines],
+            "ended": self._ended,
+        }
+
+    async def _drain(self, slots: list[asyncio.Task[None]], services: list[Any]) -> None:
+        """Stop in good order, within the grace period."""
+        deadline = time.monotonic() + self._settings.grace.total_seconds()
+        self._listeners.tell(WorkerStopping(self.name, len(self._runner.runs)))
+        log.info("worker %s stops: %d jobs are running", self.name, len(self._runner.runs))
+        self._claimer.stop()
+        for line in self._lines:
+            for claim in line.close():
+                self._settler.add(claim, Release())
+        await self._wait_for(slots, deadline)
+        if self._janitor is not None:
+            self._janitor.stop()
+        await self._join([self._claimer], deadline)
+        await asyncio.sleep(0)  # what the claimer delivered last has been given back
+        self._settler.stop()
+        settled = await self._join([self._settler], deadline)
+        self._keeper.stop()
+        rest = [s for s in services if s not in (self._claimer, self._settler)]
+        gone = await self._join(rest, deadline)
+        self._children.close()
+        self._crew.close()
+        if settled and not self._held:
+            self._marks.close()
+        if not (settled and gone):
+            log.error("worker %s: the database did not answer before the grace period ended", self.name)
+        self._listeners.tell(WorkerStopped(self.name))
+        log.info("worker %s has stopped", self.name)
+
+    async def _wait_for(self, slots: list[asyncio.Task[None]], deadline: float) -> None:
+        """Let what runs finish; past most of the grace period, or told twice, give it back."""
+        leaving = self._loop.create_task(self._leaving.wait())
+        reserve = self._settings.grace.total_seconds() / 5
+        pending = {s for s in slots if not s.done()}
+        while pending:
+            left = deadline - reserve - time.monotonic()
+            if left <= 0 or self._leaving.is_set():
+                break
+            await asyncio.wait({*pending, leaving}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            pending = {s for s in pending if not s.done()}
+        leaving.cancel()
+        for run in list(self._runner.runs.values()):
+            run.leave()
+        if pending:
+            await asyncio.wait(pending, timeout=max(min(reserve / 2, deadline - time.monotonic()), 0.1))
+        for run in list(self._runner.runs.values()):
+            log.warning("job %s did not stop when it was told to; it is given back", run.claim.id)
+            self._settler.add(run.claim, Release())
+        for slot in slots:
+            slot.cancel()
+
+    async def _join(self, services: list[Any], deadline: float) -> bool:
+        gone = True
+        for service in services:
+            left = max(deadline - time.monotonic(), 0.05)
+            gone = await self._loop.run_in_executor(None, service.join, left) and gone
+        return gone
+
+    def _report_the_dead(self, queue: Queue) -> None:
+        """Workers that died on this machine left marks: tell the store who had been running what."""
+        for left in left_behind(folder_of(self._place)):
+            taken = queue.vanished(
+                left.worker, started=left.started, story=f"worker {left.worker} (pid {left.pid}) died"
+            )
+            log.warning("worker %s died; %d jobs are taken back", left.worker, taken)
+            left.path.unlink(missing_ok=True)
+
+
+def _close_all(*queues: Queue) -> None:
+    for queue in queues:
+        queue.close()
+
+
+def _memory() -> int:
+    """Resident memory of this process, in bytes; 0 where that cannot be known."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
