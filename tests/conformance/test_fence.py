@@ -27,8 +27,9 @@ def test_a_worker_that_lost_its_claim_settles_nothing(
 def test_a_claim_that_was_taken_back_settles_nothing(
     cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome
 ) -> None:
-    old = start(cq)
+    old = start(cq, worker="w")
     clock.advance("1m")
+    cq.beat("w")
     assert cq.reclaim() == 1
     before = seen(cq, old.id)
     assert not cq.settle(old, outcome)

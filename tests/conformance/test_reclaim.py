@@ -171,6 +171,68 @@ def test_a_buffered_job_is_not_guilty_of_what_an_earlier_worker_started(
     assert seen(cq, job.id).crashes == 1
 
 
+def test_a_job_of_a_vanished_buffer_is_suspect_and_runs_apart(cq: tenure.Queue, clock: MovedClock) -> None:
+    job = cq.enqueue("k")
+    cq.claim(started=False)
+    clock.advance("1m")
+    cq.reclaim()
+    assert (seen(cq, job.id).suspect, seen(cq, job.id).crashes) == (True, 0)
+    [claim] = cq.claim(started=False)
+    assert (claim.apart, claim.job.suspect, seen(cq, job.id).suspect) == (True, True, True)
+
+
+def test_a_suspect_never_dies_of_waiting_however_often(cq: tenure.Queue, clock: MovedClock) -> None:
+    job = cq.enqueue("k")
+    for n in range(10):
+        [claim] = cq.claim(started=False, worker=f"w{n}")
+        assert claim.apart == (n > 0)
+        clock.advance("1m")
+        assert cq.reclaim(max_crashes=1) == 1
+    kept = seen(cq, job.id)
+    assert (kept.state, kept.crashes, kept.attempt, kept.suspect, cq.history(job.id)) == (
+        "ready",
+        0,
+        0,
+        True,
+        [],
+    )
+
+
+def test_a_suspect_that_is_claimed_to_run_at_once_is_under_no_doubt(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    job = cq.enqueue("k")
+    cq.claim(started=False)
+    clock.advance("1m")
+    cq.reclaim()
+    vanish(cq, clock)
+    assert (seen(cq, job.id).suspect, seen(cq, job.id).crashes) == (False, 1)
+
+
+@pytest.mark.parametrize("suspect", [True, False])
+def test_a_lease_lost_in_the_buffer_of_a_worker_that_lives_changes_no_doubt(
+    cq: tenure.Queue, clock: MovedClock, suspect: bool
+) -> None:
+    job = cq.enqueue("k")
+    if suspect:
+        cq.claim(started=False)
+        clock.advance("1m")
+        cq.reclaim()
+    cq.claim(started=False, worker="w")
+    clock.advance("1m")
+    cq.beat("w")
+    assert cq.reclaim() == 1
+    kept = seen(cq, job.id)
+    assert (kept.state, kept.suspect, kept.crashes, kept.started_at) == ("ready", suspect, 0, None)
+
+
+def test_a_job_that_crashed_before_runs_apart(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue("k")
+    vanish(cq, clock)
+    [claim] = cq.claim()
+    assert (claim.apart, claim.job.suspect) == (True, False)
+
+
 def test_the_third_crash_is_the_end(cq: tenure.Queue, clock: MovedClock) -> None:
     job = cq.enqueue("k", max_attempts=20)
     for worker in ("w1", "w2"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tenure
@@ -102,6 +104,71 @@ def test_one_renew_serves_six_hundred_claims(cq: tenure.Queue, place: Place, clo
     assert leases == [(600, 1)]
     clock.advance("25s")
     assert cq.reclaim() == 0
+
+
+@pytest.mark.parametrize("named", ["id", "claim"])
+def test_what_renew_is_told_has_started_crashes_with_its_worker(
+    cq: tenure.Queue, clock: MovedClock, named: str
+) -> None:
+    cq.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in range(2)])
+    begun, waits = cq.claim(2, started=False)
+    assert cq.renew([begun, waits], started=[begun.id if named == "id" else begun]).kept == {
+        begun.id,
+        waits.id,
+    }
+    clock.advance("1m")
+    assert cq.reclaim() == 2
+    jobs = seen(cq, begun.id), seen(cq, waits.id)
+    assert [(job.crashes, job.suspect) for job in jobs] == [(1, False), (0, True)]
+
+
+def test_what_has_started_stays_so_at_the_next_renew(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue("k")
+    [claim] = cq.claim(started=False)
+    cq.renew([claim], started=[claim])
+    cq.renew([claim])
+    clock.advance("1m")
+    cq.reclaim()
+    assert seen(cq, claim.id).crashes == 1
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_that_a_lost_claim_has_started_changes_nothing(
+    cq: tenure.Queue, clock: MovedClock, claimed: bool
+) -> None:
+    cq.enqueue("k")
+    [lost] = cq.claim(started=False)
+    clock.advance("1m")
+    cq.reclaim()
+    if claimed:
+        cq.claim(started=False)
+    before = seen(cq, lost.id)
+    assert cq.renew([lost], started=[lost]).lost == {lost.id}
+    assert seen(cq, lost.id) == before
+    assert before.suspect
+
+
+@pytest.mark.parametrize(
+    ("started", "error"),
+    [
+        (["0190a8c0-0000-7000-8000-000000000000"], tenure.FieldError),
+        (["not an id"], tenure.FieldError),
+        ([7], tenure.FieldTypeError),
+        ("0190a8c0-0000-7000-8000-000000000000", tenure.FieldTypeError),
+        (None, tenure.FieldTypeError),
+    ],
+    ids=["not among the claims", "no id", "a number", "text", "none"],
+)
+def test_what_cannot_have_started_is_refused(
+    cq: tenure.Queue, clock: MovedClock, started: Any, error: type[tenure.FieldError]
+) -> None:
+    claim = start(cq)
+    before = seen(cq, claim.id)
+    clock.advance("5s")
+    with pytest.raises(error) as caught:
+        cq.renew([claim], started=started)
+    assert caught.value.field == "started"
+    assert seen(cq, claim.id) == before
 
 
 def test_any_process_may_renew_a_claim(cq: tenure.Queue, place: Place, clock: MovedClock) -> None:

@@ -308,6 +308,19 @@ def test_a_transaction_held_past_the_lease_costs_no_neighbour_its_claim(
 
 
 @each(*ROW_LOCKS)
+def test_a_job_whose_row_is_held_is_passed_over_when_its_worker_is_said_to_have_vanished(
+    own_place: Place, kind: Kind, oq: tenure.Queue
+) -> None:
+    oq.enqueue_many([tenure.NewJob(kind="k") for _ in range(3)])
+    held, *others = oq.claim(3, worker="w")
+    with kind.open(own_place) as own:
+        own.settle_in(held, tenure.Done())
+        assert meanwhile(lambda: oq.vanished("w", started=[(held.id, held.epoch)])) == 2
+        own.commit()
+    assert [state(oq, c) for c in (held, *others)] == ["done", "ready", "ready"]
+
+
+@each(*ROW_LOCKS)
 def test_a_job_whose_row_is_held_is_taken_back_only_after_the_transaction_rolled_back(
     own_place: Place, kind: Kind, oq: tenure.Queue, clock: MovedClock
 ) -> None:

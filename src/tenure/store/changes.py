@@ -99,13 +99,14 @@ class Changes:
         else:
             self.back(job, run_at=job.run_at, **counted)
 
-    def take_back(self, job: Held, **more: Any) -> None:
-        """The job is taken from its worker, which is no fault of the job: as it was before the claim."""
+    def take_back(self, job: Held, doubt: int | None) -> None:
+        """The job is taken from its worker, which is no fault of the job: as it was before the claim, with this doubt."""
         taken = {"epoch": job.epoch + 1, "attempt": job.given_back}
         if job.cancel_at is not None:
             self.end(job, State.CANCELLED, None, **taken)
         else:
-            self.back(job, run_at=job.run_at, **taken, **more)
+            began = job.started_at if job.doubt is None else job.untried
+            self.back(job, run_at=job.run_at, started_at=began, doubt=doubt, **taken)
 
     def tell(
         self,

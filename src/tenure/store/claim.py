@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from tenure.job import Claim, ClaimOwner, JobId, Renewed
+from tenure.store.absolve import absolve
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_woken
 from tenure.store.lanes import LaneMemory, Scope, queue_of
@@ -140,7 +141,13 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: i
 
 
 def renew(
-    claims: Sequence[Claim], *, lease: int, started: Collection[str] = (), now: int | None
+    claims: Sequence[Claim],
+    can: Capabilities,
+    *,
+    lease: int,
+    started: Collection[str] = (),
+    now: int | None,
+    max_crashes: int = MAX_CRASHES,
 ) -> Plan[Renewed]:
     """Push leases forward, and keep that these have started. A row that somebody's transaction holds is passed over: its claim stands, unrenewed."""
     if not claims:
@@ -152,10 +159,12 @@ def renew(
     if len(found) < len(claims):
         answer = yield Statement("held_claims", {"claims": packed}, alone=True, reads=True)
         found = {**dict(answer.rows), **found}
+    lost = [c for c in claims if c.id not in found]
+    yield from absolve(lost, can, now=now, max_crashes=max_crashes)
     return Renewed(
         kept=frozenset(JobId(i) for i in found),
         cancelling=frozenset(JobId(i) for i, asked in found.items() if asked),
-        lost=frozenset(c.id for c in claims if c.id not in found),
+        lost=frozenset(c.id for c in lost),
     )
 
 

@@ -12,7 +12,7 @@ from tenure.store.groups import admit
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["Bulk", "cancel", "pause", "purge", "replay", "replay_many", "resume"]
+__all__ = ["Bulk", "bring_back", "cancel", "pause", "purge", "replay", "replay_many", "resume"]
 
 
 class Bulk(NamedTuple):
@@ -54,7 +54,7 @@ def replay(job_id: JobId, can: Capabilities, *, now: int | None) -> Plan[Replaye
     if not answer.rows:
         answer = yield Statement("find_pending", {"id": job_id, "now": now})
         return Replayed.NOT_FINISHED if answer.rows else Replayed.UNKNOWN
-    replayed = yield from _replay([job_id], can, now)
+    replayed = yield from bring_back([job_id], can, anew=True, now=now)
     return Replayed.REPLAYED if replayed else Replayed.CONFLICT
 
 
@@ -63,7 +63,7 @@ def replay_many(
 ) -> Plan[Bulk]:
     """Up to `limit` finished jobs that match start anew."""
     ids = yield from _find(which, limit, after, now)
-    replayed = yield from _replay(ids, can, now)
+    replayed = yield from bring_back(ids, can, anew=True, now=now)
     return Bulk(replayed, len(ids) - replayed, ids[-1] if len(ids) >= limit else None)
 
 
@@ -87,10 +87,13 @@ def resume(queue: str) -> Plan[bool]:
     return answer.changed > 0
 
 
-def _replay(ids: list[JobId], can: Capabilities, now: int | None) -> Plan[int]:
+def bring_back(ids: list[JobId], can: Capabilities, *, anew: bool, now: int | None) -> Plan[int]:
+    """Finished jobs go back to the line, as new or as they were; how many found their unique slot free."""
     if not ids:
         return 0
-    answer = yield Statement("replay", {"ids": pack_ids(ids), "now": now})
+    answer = yield Statement("replay", {"ids": pack_ids(ids), "anew": anew, "now": now})
+    if anew:
+        yield Statement("crashes_close", {"ids": pack_ids(i for i, _ in answer.rows)})
     yield from admit([group for _, group in answer.rows if group is not None], can)
     return len(answer.rows)
 

@@ -1,4 +1,4 @@
--- replay: finished jobs go back to the line as new; one whose unique slot is taken stays where it is.
+-- replay: finished jobs go back to the line, as new or as they were; one whose unique slot is taken stays where it is.
 -- Differs from sqlite: tells who sleeps.
 WITH n AS MATERIALIZED (
     SELECT m.now FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) m
@@ -10,9 +10,11 @@ f AS MATERIALIZED (
     ORDER BY id FOR UPDATE
 ), back AS (
     INSERT INTO tenure.jobs (
-        id, seq, epoch, run_at, created_at, rank, attempt, max_attempts, crashes, group_limit, state, queue, kind,
+        id, seq, epoch, run_at, created_at, started_at, expires_at, rank, attempt, max_attempts, crashes, group_limit, state, queue, kind,
         lane, payload, unique_hash, group_key, parent, flow, tenant, extra, settled_epoch, trace, outcome)
-    SELECT f.id, f.seq, f.epoch, n.now, f.created_at, f.rank, 0, f.max_attempts, 0, f.group_limit,
+    SELECT f.id, f.seq, f.epoch, n.now, f.created_at, CASE WHEN NOT :anew::boolean THEN f.started_at END,
+           CASE WHEN NOT :anew::boolean THEN f.expires_at END, f.rank, CASE WHEN :anew::boolean THEN 0 ELSE f.attempt END,
+           f.max_attempts, CASE WHEN :anew::boolean THEN 0 ELSE f.crashes END, f.group_limit,
            CASE WHEN f.group_key IS NULL THEN 'ready' ELSE 'waiting' END, f.queue, f.kind,
            f.queue || E'\x1f' || f.kind || E'\x1f' || to_char(f.rank + 32768, 'FM00000'), f.payload,
            f.unique_hash, f.group_key, f.parent, f.flow,

@@ -1,0 +1,43 @@
+"""absolve: a worker that was taken for vanished came back, so what it ran has not crashed.
+
+Asked only for claims that were found lost, so that it costs nothing where nothing went wrong. A crash that somebody saw
+(`Crashed`, `vanished`) stands; one that was only concluded from a lease that ran out does not outlive its worker's return.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tenure.job import Claim
+from tenure.store.dialect import Capabilities
+from tenure.store.pack import pack, pack_claims
+from tenure.store.people import bring_back
+from tenure.store.plan import Plan, Statement
+
+__all__ = ["absolve"]
+
+_WORDS = "its worker was taken for vanished, and came back: the lease was lost, nothing crashed"
+
+
+def absolve(lost: Sequence[Claim], can: Capabilities, *, now: int | None, max_crashes: int) -> Plan[None]:
+    """Take back the crashes counted for these claims; a job that died of them is ready again."""
+    if not lost:
+        return
+    answer = yield Statement("absolve", {"claims": pack_claims(lost), "message": _WORDS})
+    wronged = Counter(job_id for (job_id,) in answer.rows)
+    if not wronged:
+        return
+    # First where jobs are pending or running, then where they end: a job on its way from one to the other is not missed.
+    answer = yield Statement("pardon", {"rows": _less(wronged)})
+    for (job_id,) in answer.rows:
+        del wronged[job_id]
+    if not wronged:
+        return
+    answer = yield Statement("pardon_finished", {"rows": _less(wronged), "max_crashes": max_crashes})
+    unjust = [job_id for job_id, died_of_it in answer.rows if died_of_it]
+    yield from bring_back(unjust, can, anew=False, now=now)
+
+
+def _less(crashes: Counter[str]) -> str:
+    return pack([{"id": job_id, "less": count} for job_id, count in crashes.items()])
