@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tenure.schedule import Fired, ScheduleSeen
     from tenure.store.people import Bulk
     from tenure.store.views import Explanation, WorkerSeen
+    from tenure.summaries import summary
 
 __version__ = "0.1.0"
 
@@ -75,6 +76,7 @@ _HOME = {
     "tenure.schedule": ("Fired", "ScheduleSeen"),
     "tenure.store.people": ("Bulk",),
     "tenure.store.views": ("Explanation", "WorkerSeen"),
+    "tenure.summaries": ("summary",),
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -134,6 +136,7 @@ __all__ = [
     "__version__",
     "aopen",
     "open",
+    "summary",
 ]
 
 

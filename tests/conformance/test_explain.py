@@ -57,6 +57,28 @@ def test_a_running_job_is_explained_with_its_worker_and_attempt(cq: tenure.Queue
     assert "on worker w1 since 10s, attempt 1" in str(told)
 
 
+def test_a_job_that_crashed_is_explained_as_run_apart(cq: tenure.Queue, clock: MovedClock) -> None:
+    job_id = cq.enqueue("k").id
+    cq.claim()
+    clock.advance("1m")
+    cq.reclaim()
+    told = cq.explain(job_id)
+    assert told.code == "ready"
+    assert "crashed once: it is run apart" in str(told)
+
+
+def test_a_suspect_is_explained_as_run_apart(cq: tenure.Queue, clock: MovedClock) -> None:
+    job_id = cq.enqueue("k").id
+    cq.claim(started=False)
+    clock.advance("1m")
+    cq.reclaim()
+    cq.claim(started=False)
+    told = cq.explain(job_id)
+    assert told.code == "running"
+    assert "nobody knows whether it had started" in str(told)
+    assert "crashed" not in str(told)
+
+
 def test_a_running_job_asked_to_cancel_is_explained_so(cq: tenure.Queue, clock: MovedClock) -> None:
     job_id = job_in(cq, "running")
     cq.cancel(job_id)

@@ -13,7 +13,7 @@ NAMES = [
     "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed",
     "Replayed", "Request", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
     "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",
-    "UsageError", "WorkerSeen", "__version__", "aopen", "open",
+    "UsageError", "WorkerSeen", "__version__", "aopen", "open", "summary",
 ]  # fmt: skip
 
 

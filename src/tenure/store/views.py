@@ -157,17 +157,30 @@ def explain(job_id: JobId, *, now: int | None) -> Plan[Explanation]:
         case State.DONE | State.DEAD | State.CANCELLED:
             return _explain_finished(job, moment)
         case State.RUNNING:
-            return _explain_running(job, moment)
+            told = _explain_running(job, moment)
         case State.SCHEDULED:
-            return _explain_scheduled(job, moment)
+            told = _explain_scheduled(job, moment)
         case State.WAITING:
-            return (yield from _explain_waiting(job))
+            told = yield from _explain_waiting(job)
         case State.READY:
-            return (yield from _explain_ready(job, now))
+            told = yield from _explain_ready(job, now)
+    return Explanation(told.code, (*told.reasons, *_explain_crashes(job)), job)
 
 
 def _ago(moment: datetime | None, now: datetime) -> str:
     return "some time" if moment is None else spell(max(now - moment, timedelta(0)))
+
+
+def _explain_crashes(job: JobSeen) -> list[str]:
+    words = []
+    if job.crashes:
+        times = "once" if job.crashes == 1 else f"{job.crashes} times"
+        words.append(f"It has crashed {times}: it is run apart from others.")
+    if job.suspect:
+        words.append(
+            "A worker that held it vanished, and nobody knows whether it had started: it is run apart from others."
+        )
+    return words
 
 
 def _explain_finished(job: JobSeen, now: datetime) -> Explanation:
