@@ -39,6 +39,7 @@ class _Wire:
     server: socket.socket
     said: bytes = b""
     cut: Cut | None = None
+    silent: bool = False
 
     def close(self) -> None:
         for end in (self.client, self.server):
@@ -75,6 +76,12 @@ class Proxy:
     def lose_reply(self, words: bytes, then: Callable[[], Any] | None = None) -> Cut:
         """Pass on the next request with these words, wait until the server has done it, do `then`, and cut."""
         return self._plan(Cut(words, "reply", then))
+
+    def fall_silent(self) -> None:
+        """Pass nothing on any more on the connections there are, and leave them open; new ones work."""
+        with self._lock:
+            for wire in self._wires:
+                wire.silent = True
 
     def close(self) -> None:
         """Cut every connection and stop listening."""
@@ -122,6 +129,8 @@ class Proxy:
     def _requests(self, wire: _Wire) -> None:
         with contextlib.suppress(OSError):
             while data := wire.client.recv(_LONGEST):
+                if wire.silent:
+                    continue
                 wire.said = (wire.said + data)[-_LONGEST:]
                 cut = self._due(wire.said)
                 if cut is not None and cut.what == "request":
@@ -136,6 +145,8 @@ class Proxy:
         lost = b""
         with contextlib.suppress(OSError):
             while data := wire.server.recv(_LONGEST):
+                if wire.silent:
+                    continue
                 if wire.cut is not None:
                     lost += data
                     if _READY.search(lost):

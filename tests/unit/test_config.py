@@ -63,6 +63,7 @@ def test_none_switches_the_queue_off(argument: str | None, environ: dict[str, st
         "postgresql://h/db?user=u&password=hunter2",
         "postgresql://h/db?PASSWORD=hunter2&sslmode=require",
         "postgresql://h/db?sslpassword=hunter2",
+        "postgresql://h/db?pgbouncer=true&listen=postgresql%3A%2F%2Fu%3Ahunter2%40own%2Fdb&notify=true",
     ],
 )
 def test_a_password_is_never_logged(url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -97,6 +98,11 @@ def test_a_url_without_a_password_is_logged_as_it_is(url: str) -> None:
         ("postgres://u:p@h:5433/db", PostgresPlace("postgresql://u:p@h:5433/db", "tenure", False)),
         ("postgresql://h/db?schema=jobs", PostgresPlace("postgresql://h/db", "jobs", False)),
         ("postgresql://h/db?pgbouncer=true", PostgresPlace("postgresql://h/db", "tenure", True)),
+        ("postgresql://h/db?notify=false", PostgresPlace("postgresql://h/db", "tenure", False, None, False)),
+        (
+            "postgresql://h/db?pgbouncer=true&listen=postgres%3A%2F%2Fu%3Ap%40own%2Fdb%3Fschema%3Dx%26sslmode%3Drequire",
+            PostgresPlace("postgresql://h/db", "tenure", True, "postgresql://u:p@own/db?sslmode=require"),
+        ),
     ],
 )
 def test_a_url_names_a_place(url: str, place: SqlitePlace | PostgresPlace) -> None:
@@ -168,6 +174,9 @@ def test_a_name_that_is_no_plain_identifier_is_refused(name: str, url: str, fiel
         ("sqlite:///jobs.db?shared=", "shared"),
         ("sqlite:///jobs.db?durability=off", "durability"),
         ("postgresql://h/db?pgbouncer=2", "pgbouncer"),
+        ("postgresql://h/db?notify=perhaps", "notify"),
+        ("postgresql://h/db?listen=own.example", "listen"),
+        ("postgresql://h/db?listen=", "listen"),
     ],
 )
 def test_an_option_with_an_unknown_value_is_refused(url: str, field: str) -> None:

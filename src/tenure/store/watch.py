@@ -93,6 +93,11 @@ class Watching:
         if not waited_on:
             self._let_go()
 
+    def __del__(self) -> None:
+        # At the interpreter's end what is needed for it may be gone.
+        with contextlib.suppress(Exception):
+            self.close()
+
     @contextlib.contextmanager
     def _entered(self) -> Iterator[bool]:
         """Keep the descriptors open until the end of the block; False: the watch is closed."""

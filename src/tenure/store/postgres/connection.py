@@ -144,6 +144,7 @@ class ListeningLink:
         self.events = select.POLLOUT
         try:
             self._raw = pq.PGconn.connect_start(make_conninfo(conninfo, **_KEEPALIVES, **named).encode())
+            self._check()
             self.descriptor = self._raw.socket
         except psycopg.Error as cause:
             raise Broken(cause, f"PostgreSQL does not answer: {_first_line(cause)}", asked=False) from cause
@@ -175,8 +176,7 @@ class ListeningLink:
 
     def _connect(self) -> bool:
         status = self._raw.connect_poll()
-        if status == pq.PollingStatus.FAILED:
-            raise psycopg.OperationalError(self._raw.get_error_message())
+        self._check()
         if status != pq.PollingStatus.OK:
             self.descriptor, self.events = self._raw.socket, _EVENTS[pq.PollingStatus(status)]
             return False
@@ -185,6 +185,10 @@ class ListeningLink:
         self.descriptor, self.events = self._raw.socket, select.POLLIN
         self._send()
         return True
+
+    def _check(self) -> None:
+        if self._raw.status == pq.ConnStatus.BAD:
+            raise psycopg.OperationalError(self._raw.get_error_message())
 
     def _send(self) -> None:
         if self._connected and not self._under_way and self._asked:
@@ -255,7 +259,7 @@ class PostgresStore:
             self._give_back(runner)
         return stored
 
-    def watch(self) -> Watch:
+    def watch(self, *, test_every: float = 60.0, test_within: float = 5.0) -> Watch:
         """A new ear for commits, on a connection of its own where the place has one to listen on."""
         if self._closed:
             raise UsageError("this queue is closed; open it again")
@@ -266,6 +270,8 @@ class PostgresStore:
             (lambda: ListeningLink(str(conninfo))) if listens else None,
             self.dialect,
             f"tenure_{place.schema}",
+            test_every=test_every,
+            test_within=test_within,
         )
         self._watches.add(made)
         return made

@@ -76,8 +76,8 @@ class PostgresWatch(Watching):
         dialect: Dialect,
         channel: str,
         *,
-        test_every: float = 60.0,
-        test_within: float = 5.0,
+        test_every: float,
+        test_within: float,
     ) -> None:
         super().__init__()
         self._connect, self._dialect, self._channel = connect, dialect, channel
@@ -88,7 +88,7 @@ class PostgresWatch(Watching):
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self.hears, self._id = False, uuid4().hex
+        self.hears, self._echoed, self._id = False, False, uuid4().hex
         self._asked: deque[str] = deque()
         self._echo_by = self._answer_by = self._look_at = self._test_at = math.inf
         self._asleep_until = 0.0
@@ -152,9 +152,10 @@ class PostgresWatch(Watching):
         answers, heard = ear.step(ready=ready)
         news = "" in heard
         if self._id in heard:
-            self._heard_itself(now)
+            self._echoed, self._echo_by, self._test_at = True, math.inf, now + self._test_every
         for _ in range(answers):
             if self._asked.popleft() == "sleepers_add":
+                self._works()
                 news, self._look_at = True, now + _LATECOMERS
         if answers:
             self._answer_by = now + self._test_within if self._asked else math.inf
@@ -166,7 +167,7 @@ class PostgresWatch(Watching):
         """Call itself and renew the row when it is time."""
         if now >= min(self._echo_by, self._answer_by):
             raise Broken(TimeoutError(), "the connection that listens fell silent", asked=False)
-        if not self.hears or self._asked:
+        if not self._echoed or self._asked:
             return
         if now >= self._test_at:
             self._test_at, self._echo_by = math.inf, now + self._test_within
@@ -178,14 +179,13 @@ class PostgresWatch(Watching):
             self._ask("sleepers_add", self._id, self._channel, str(int(_ASLEEP * 1e6)), label=label)
 
     def _next_step(self) -> float:
-        if not self.hears:
-            return min(self._echo_by, self._answer_by)
-        renew = self._asleep_until - _ASLEEP / 2
-        return min(self._echo_by, self._answer_by, self._look_at, self._test_at, renew)
+        chores = math.inf
+        if self._echoed and not self._asked:
+            chores = min(self._test_at, self._asleep_until - _ASLEEP / 2)
+        return min(chores, self._echo_by, self._answer_by, self._look_at)
 
-    def _heard_itself(self, now: float) -> None:
-        self._echo_by, self._test_at, self._rest = math.inf, now + self._test_every, _FIRST_TRY
-        self.hears = True
+    def _works(self) -> None:
+        self.hears, self._rest = True, _FIRST_TRY
         if self._warned:
             log.info("jobs are heard of at once again")
             self._warned = False
