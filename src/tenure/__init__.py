@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenure.app import App
     from tenure.client.queue import AsyncQueue, AsyncTransaction, Queue, Transaction, aopen, open  # noqa: A004
     from tenure.context import Context
+    from tenure.dead import DeadJob, HookSeen
     from tenure.errors import (
         ClaimLost,
         FieldError,
@@ -64,6 +65,7 @@ _HOME = {
         "StoreURLError", "StoreUnavailable", "TenureError", "UnknownKind", "UsageError",
     ),
     "tenure.context": ("Context",),
+    "tenure.dead": ("DeadJob", "HookSeen"),
     "tenure.filters": ("Filter",),
     "tenure.handle": ("Job",),
     "tenure.kinds": ("Kind",),
@@ -94,6 +96,7 @@ __all__ = [
     "ClaimLost",
     "Context",
     "Crashed",
+    "DeadJob",
     "Done",
     "Enqueued",
     "Explanation",
@@ -104,6 +107,7 @@ __all__ = [
     "Filter",
     "Fired",
     "Fixed",
+    "HookSeen",
     "Job",
     "JobAsked",
     "JobFailed",

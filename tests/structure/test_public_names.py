@@ -8,8 +8,8 @@ import tenure
 
 NAMES = [
     "App", "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling",
-    "Claim", "ClaimLost", "Context", "Crashed", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
-    "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "Job", "JobAsked", "JobFailed", "JobId",
+    "Claim", "ClaimLost", "Context", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
+    "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "HookSeen", "Job", "JobAsked", "JobFailed", "JobId",
     "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed",
     "Replayed", "Request", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
     "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",

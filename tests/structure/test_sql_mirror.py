@@ -73,6 +73,7 @@ ROWLESS = {
         "enqueue_one",
         "finish",
         "fire",
+        "hook",
         "leave",
         "ledger",
         "pause",
@@ -90,6 +91,7 @@ ROWLESS = {
         "retain_workers",
         "schedule",
         "settle_done",
+        "unhook",
         "unschedule",
     ),
 }

@@ -256,6 +256,9 @@ class Queue:
     run_schedule = synchronous(Verbs.run_schedule)
     fire = synchronous(Verbs.fire)
     next_fire = synchronous(Verbs.next_fire)
+    hook = synchronous(Verbs.hook)
+    unhook = synchronous(Verbs.unhook)
+    hooks = synchronous(Verbs.hooks)
 
 
 class AsyncQueue:
@@ -404,3 +407,6 @@ class AsyncQueue:
     run_schedule = asynchronous(Verbs.run_schedule)
     fire = asynchronous(Verbs.fire)
     next_fire = asynchronous(Verbs.next_fire)
+    hook = asynchronous(Verbs.hook)
+    unhook = asynchronous(Verbs.unhook)
+    hooks = asynchronous(Verbs.hooks)

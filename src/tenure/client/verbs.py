@@ -26,6 +26,7 @@ from tenure.client.arguments import (
     worker_of,
 )
 from tenure.client.call import Call
+from tenure.client.hook_verbs import HookVerbs
 from tenure.client.schedule_verbs import ScheduleVerbs
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
@@ -84,7 +85,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-class Verbs(ScheduleVerbs):
+class Verbs(ScheduleVerbs, HookVerbs):
     """What can be done with jobs."""
 
     def __init__(

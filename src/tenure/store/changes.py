@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tenure.job import SUSPECT, State
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
+from tenure.store.hooks import call_hooks
 from tenure.store.pack import pack
 from tenure.store.plan import Plan, Statement
 
@@ -60,11 +61,14 @@ class Changes:
     requeue: list[dict[str, Any]] = field(default_factory=list)
     story: list[dict[str, Any]] = field(default_factory=list)
     freed: list[str] = field(default_factory=list)
+    dead: list[str] = field(default_factory=list)
 
     def end(self, job: Any, state: State, outcome: str | None, **more: Any) -> None:
         """The job leaves the line for good, and its slot is free."""
         row = {"id": job.id, "seq": job.seq, "epoch": job.epoch, "finished_at": job.now, "state": state.value}
         self.finish.append(row | {"outcome": outcome, "reason": None, "error": None, "result": None} | more)
+        if state is State.DEAD:
+            self.dead.append(job.id)
         if job.group_key is not None:
             self.freed.append(job.group_key)
 
@@ -123,8 +127,8 @@ class Changes:
             "traceback": traceback,
         })  # fmt: skip
 
-    def write(self, can: Capabilities) -> Plan[None]:
-        """All of it, in the transaction that holds the locks."""
+    def write(self, can: Capabilities, *, now: int | None) -> Plan[None]:
+        """All of it, and what hooks make of it, in the transaction that holds the locks."""
         if self.story:
             yield Statement("attempt_add", {"rows": pack(self.story)})
         if self.finish:
@@ -132,6 +136,7 @@ class Changes:
         if self.requeue:
             yield Statement("requeue", {"rows": pack(self.requeue)})
         yield from admit(self.freed, can)
+        yield from call_hooks(self.dead, can, now=now)
 
 
 def _order(job: Held) -> str:

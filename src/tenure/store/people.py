@@ -44,7 +44,7 @@ def cancel(job_id: JobId, reason: str, can: Capabilities, *, now: int | None) ->
         return Cancelling.ASKED
     changes = Changes()
     changes.end(job, State.CANCELLED, None, reason=reason)
-    yield from changes.write(can)
+    yield from changes.write(can, now=now)
     return Cancelling.CANCELLED
 
 

@@ -108,7 +108,7 @@ def _decide(
     for row in answer.rows:
         job = Held(*row)
         _decide_one(changes, job, outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
-    yield from changes.write(can)
+    yield from changes.write(can, now=now)
     return len(answer.rows) == len(settles)
 
 

@@ -67,7 +67,7 @@ def reclaim(
             changes.crash(job, "reclaim", "", max_crashes=max_crashes, epoch=job.epoch + 1)
         else:
             changes.take_back(job, SUSPECT)
-    yield from changes.write(can)
+    yield from changes.write(can, now=now)
     return len(answer.rows)
 
 
@@ -90,7 +90,7 @@ def vanished(
                 changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
             else:
                 changes.take_back(job, None)
-        yield from changes.write(can)
+        yield from changes.write(can, now=now)
         taken += len(answer.rows)
         if len(answer.rows) < _BATCH:
             break
@@ -106,7 +106,7 @@ def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
         job = _Expired(*row)
         tried = job.attempt > 0 or job.crashes > 0 or job.started_at is not None
         changes.end(job, State.DEAD if tried else State.CANCELLED, None, reason="expired")
-    yield from changes.write(can)
+    yield from changes.write(can, now=now)
     return len(answer.rows)
 
 

@@ -15,6 +15,15 @@ CREATE TABLE tenure_attempts (
     PRIMARY KEY (job_id, epoch)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE tenure_hooks (
+    kind         TEXT NOT NULL,
+    hook         TEXT NOT NULL,
+    queue        TEXT NOT NULL,
+    priority     INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    PRIMARY KEY (kind, hook)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER tenure_jobs_gone AFTER DELETE ON tenure_jobs BEGIN
     DELETE FROM tenure_attempts WHERE job_id = old.id;
     DELETE FROM tenure_requests WHERE job_id = old.id;

@@ -156,6 +156,15 @@ CREATE TABLE tenure.schedules (
     paused_at  bigint
 );
 
+CREATE TABLE tenure.hooks (
+    kind         text COLLATE "C" NOT NULL,
+    hook         text COLLATE "C" NOT NULL,
+    queue        text NOT NULL,
+    priority     integer NOT NULL,
+    max_attempts integer NOT NULL,
+    PRIMARY KEY (kind, hook)
+);
+
 CREATE VIEW tenure.readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        to_timestamp(run_at / 1e6) AS run_at, to_timestamp(created_at / 1e6) AS created_at,

@@ -110,6 +110,15 @@ CREATE TABLE tenure_schedules (
     paused_at  INTEGER
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE tenure_hooks (
+    kind         TEXT NOT NULL,
+    hook         TEXT NOT NULL,
+    queue        TEXT NOT NULL,
+    priority     INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    PRIMARY KEY (kind, hook)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW tenure_readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        datetime(run_at / 1000000, 'unixepoch') AS run_at, datetime(created_at / 1000000, 'unixepoch') AS created_at,
