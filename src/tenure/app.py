@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, overload
 
 from tenure.app_schedules import CodeSchedule, Schedules
 from tenure.client.queue import AsyncQueue, Queue, aopen
@@ -25,7 +25,7 @@ from tenure.config import choose_url
 from tenure.context import Context
 from tenure.cron import Missed
 from tenure.duration import Duration
-from tenure.errors import FieldTypeError, UnknownKind
+from tenure.errors import FieldError, FieldTypeError, UnknownKind
 from tenure.events import Event, Listeners
 from tenure.handle import Job
 from tenure.janitor.settings import janitor_settings
@@ -39,13 +39,22 @@ from tenure.transactions import AppTransaction, AsyncAppTransaction, app_transac
 from tenure.worker.address import address_of
 from tenure.worker.run import Middleware
 
-__all__ = ["App"]
+__all__ = ["App", "Standing"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 K = TypeVar("K", bound="Kind[Any, Any, Any]")
 M = TypeVar("M", bound=Middleware)
 E = TypeVar("E", bound=Event)
+
+
+class Standing(NamedTuple):
+    """What an app stands on: the store it uses, by which clock, and the queues it has open there."""
+
+    url: str | None
+    clock: Clock | None
+    queue: Queue | None = None
+    async_queue: AsyncQueue | None = None
 
 
 class _Decorator:
@@ -195,7 +204,12 @@ class App:
         def make(given: Callable[..., Any]) -> Kind[Any, Any, Any]:
             if not callable(given):
                 raise FieldTypeError("job", "must decorate a function", given)
-            name = check_name(given.__name__ if kind is None else kind, "kind")
+            found = getattr(given, "__name__", None) if kind is None else kind
+            if found is None:
+                raise FieldTypeError(
+                    "kind", "must be given for what has no name", given, '@app.job(kind="…")'
+                )
+            name = check_name(found, "kind")
             made: Kind[Any, Any, Any] = Kind(given, name, terms, self)
             self.kinds.add(made)
             return made
@@ -287,6 +301,12 @@ class App:
 
         start(self, **settings)
 
+    def stand_on(self, place: Standing) -> Standing:
+        """Use another store from now on, as tests do; what it stood on before, to go back to. Closes nothing."""
+        before = Standing(self._url, self._clock, self._queue, self._async_queue)
+        self._url, self._clock, self._queue, self._async_queue = place
+        return before
+
     def close(self) -> None:
         """Let go of the store."""
         if self._queue is not None:
@@ -331,10 +351,21 @@ class App:
         force: bool,
     ) -> tuple[NewJob, Kind[Any, Any, Any]]:
         if isinstance(kind, NewJob):
+            if payload is not None or options:
+                raise FieldError(
+                    "options", "must not stand beside a job made with kind.call(…)", {"payload": payload, **options},
+                    "write kind.options(…).call(…)",
+                )  # fmt: skip
             return kind, self._kind_of(kind.kind)
+        if not isinstance(kind, str):
+            raise FieldTypeError(
+                "kind",
+                "must be a kind's name, or a job made with kind.call(…)",
+                kind,
+                "write kind.enqueue(…)",
+            )
         if force and kind not in self.kinds:
             return NewJob(kind=kind, payload=payload, **options), self._foreign(kind)
         found = self.kinds.find(kind)
-        given = {} if payload is None else payload
-        found.signature.check(given)
+        given = found.signature.fitted({} if payload is None else payload)
         return found.options(**options).new_job(given), found

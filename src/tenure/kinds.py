@@ -52,13 +52,13 @@ class Kind(Generic[P, R, C]):
     """A function that can be enqueued. P: its arguments, R: its result, C: what a plain call gives."""
 
     def __init__(self, function: Callable[..., Any], name: str, terms: Terms, producer: Producer) -> None:
+        update_wrapper(self, function)  # first: what the function carries must not replace what is set here
         self.name, self.terms, self.function = name, terms, function
         self.signature = Signature(function, name, Context)
         self.returned = Returned(self.signature)
-        self.is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        self.is_async = _is_async(function)
         self._producer = producer
         self._options: dict[str, Any] = {}
-        update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Run the function here and now."""
@@ -116,6 +116,16 @@ class Kind(Generic[P, R, C]):
 
     def __repr__(self) -> str:
         return f"<kind {self.name!r}>"
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    inner = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise FieldTypeError("job", "must not be a generator: nothing would run it", inner, "return a list")
+    return any(
+        inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))  # noqa: B004
+        for f in (function, inner)
+    )
 
 
 class Kinds(dict[str, "Kind[Any, Any, Any]"]):

@@ -8,17 +8,16 @@ the payload: the worker passes it in. What does not fit raises PayloadError with
 from __future__ import annotations
 
 import inspect
-import sys
 import typing
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from types import FunctionType
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
 
 from tenure.errors import FieldError, FieldTypeError, PayloadError
 from tenure.job import decode_text
+from tenure.models import adapter, dump_any, dumped, has_model, load_any, loaded
 
 __all__ = ["Arguments", "Returned", "Signature"]
 
@@ -50,15 +49,12 @@ class Signature:
     @cached_property
     def hints(self) -> dict[str, Any]:
         """The annotations, resolved."""
-        function = inspect.unwrap(self._function)
-        if not isinstance(function, FunctionType) and callable(function):
-            function = getattr(function, "func", function)
         try:
-            return typing.get_type_hints(function, include_extras=True)
-        except NameError as cause:
+            return typing.get_type_hints(_annotated(self._function), include_extras=True)
+        except Exception as cause:
             raise FieldError(
                 f"kind {self._kind!r}",
-                "has an annotation that names nothing",
+                "has an annotation that names no type",
                 str(cause),
                 "define or import the type at the top of the module",
             ) from None
@@ -66,7 +62,11 @@ class Signature:
     @cached_property
     def context_name(self) -> str | None:
         """The parameter that is given the Context, if there is one."""
-        return next((n for n in self._signature.parameters if self.hints.get(n) is self._context), None)
+        for name in self._signature.parameters:
+            hint = self.hints.get(name)
+            if hint is self._context or self._context in typing.get_args(hint):
+                return name
+        return None
 
     @cached_property
     def _plain(self) -> inspect.Signature:
@@ -81,7 +81,11 @@ class Signature:
     @cached_property
     def _models(self) -> dict[str, Any]:
         """What pydantic checks, by parameter."""
-        return {n: _adapter(t) for n, t in self._types.items() if _has_model(t)}
+        return {n: adapter(t) for n, t in self._types.items() if has_model(t)}
+
+    @cached_property
+    def _keyed(self) -> frozenset[str]:
+        return frozenset(n for n, t in self._types.items() if _is_keyed(t))
 
     @cached_property
     def _struct(self) -> type[msgspec.Struct]:
@@ -92,16 +96,19 @@ class Signature:
                 fields.append((name, kind))
             else:
                 fields.append((name, kind | msgspec.UnsetType if kind is not Any else Any, msgspec.UNSET))
-        try:
-            return msgspec.defstruct(
-                "Arguments", fields, forbid_unknown_fields=True, kw_only=True, rename=None
-            )
-        except TypeError as cause:
-            raise FieldTypeError(f"kind {self._kind!r}", f"has arguments of a type that cannot travel ({cause})", self._kind) from None  # fmt: skip
+        return msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True, kw_only=True, rename=None)
 
     @cached_property
     def _decode(self) -> Callable[[str], Any]:
-        return msgspec.json.Decoder(self._struct).decode
+        try:
+            return msgspec.json.Decoder(self._struct, dec_hook=load_any).decode
+        except TypeError as cause:
+            raise FieldTypeError(
+                f"kind {self._kind!r}",
+                f"has an argument of a type that cannot travel ({cause})",
+                str(self._plain),
+                "annotate it with types that JSON can tell apart",
+            ) from None
 
     @cached_property
     def _positional(self) -> bool:
@@ -120,31 +127,41 @@ class Signature:
                 f"cannot be called so ({cause})",
                 (args, dict(kwargs)),
             ) from None
-        builtins: dict[str, Any] = {}
-        for name, value in given.items():
-            adapter = self._models.get(name)
-            builtins[name] = _plain_value(name, value) if adapter is None else _dumped(adapter, name, value)
-        self.check(builtins)
-        return builtins
+        return self.fitted(given)
 
-    def check(self, payload: object) -> None:
-        """Raise PayloadError where a payload does not fit."""
+    def fitted(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name as a payload; PayloadError where one does not fit."""
+        if not isinstance(given, Mapping):
+            raise self._misfit("must be a mapping of arguments by name", "", given)
+        plain: dict[str, Any] = {}
+        for name, value in given.items():
+            model = self._models.get(name)
+            if model is None:
+                plain[name] = _plain_value(name, value, keyed=name in self._keyed)
+            else:
+                plain[name] = dumped(model, f".{name}", value)
+        self._converted(plain)
+        return plain
+
+    def _converted(self, plain: object) -> Any:
+        _ = self._decode  # says what is wrong with the types, if anything is
         try:
-            found = msgspec.convert(payload, self._struct, str_keys=True)
+            return msgspec.convert(plain, self._struct, str_keys=True, dec_hook=load_any)
         except msgspec.ValidationError as cause:
-            raise self._misfit(cause, payload) from None
-        self._validated(found)
+            raise self._misfit(*_rule(cause), plain) from None
 
     def arguments(self, text: str) -> tuple[Any, ...] | dict[str, Any]:
         """What a stored payload says: all arguments by place where that can be, else by name."""
         try:
-            found = self._decode(text)
+            found = self._decode("{}" if text == "null" else text)
         except msgspec.ValidationError as cause:
-            raise self._misfit(cause, text) from None
+            raise self._misfit(*_rule(cause), text) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            decode_text(text)
-            raise PayloadError("payload", "", "is not JSON", text[:40], "look at job.payload_text") from None
-        self._validated(found)
+            found = self._converted(decode_text(text))  # msgspec reads no lone surrogates
+        for name, model in self._models.items():
+            value = getattr(found, name)
+            if value is not msgspec.UNSET:
+                setattr(found, name, loaded(model, f".{name}", value))
         values = msgspec.structs.astuple(found)
         if self._positional and msgspec.UNSET not in values:
             return values
@@ -160,6 +177,7 @@ class Signature:
             arguments = {**arguments, name: context}
         bound = self._signature.bind_partial()
         bound.arguments.update({n: arguments[n] for n in self._signature.parameters if n in arguments})
+        bound.apply_defaults()
         return self._function(*bound.args, **bound.kwargs)
 
     def called(self, args: tuple[Any, ...], kwargs: dict[str, Any], context: Callable[[], Any]) -> Any:
@@ -170,22 +188,9 @@ class Signature:
         bound = self._plain.bind(*args, **kwargs)
         return self.call(dict(bound.arguments), context())
 
-    def _validated(self, found: Any) -> None:
-        for name, adapter in self._models.items():
-            value = getattr(found, name)
-            if value is not msgspec.UNSET:
-                setattr(found, name, _loaded(adapter, name, value))
-
-    def _misfit(self, cause: msgspec.ValidationError, payload: object) -> PayloadError:
-        rule, _, path = str(cause).partition(" - at `$")
+    def _misfit(self, rule: str, path: str, payload: object) -> PayloadError:
         shape = self._plain.replace(return_annotation=inspect.Signature.empty)
-        return PayloadError(
-            "payload",
-            path.rstrip("`"),
-            rule[0].lower() + rule[1:],
-            payload,
-            f"{self._kind}{shape} is what it must fit",
-        )
+        return PayloadError("payload", path, rule, payload, f"{self._kind}{shape} is what it must fit")
 
 
 class Returned:
@@ -198,64 +203,71 @@ class Returned:
     def _type(self) -> Any:
         return self._signature.hints.get("return", Any)
 
+    @cached_property
+    def _model(self) -> Any:
+        return adapter(self._type) if has_model(self._type) else None
+
+    @cached_property
+    def _decode(self) -> Callable[[str], Any]:
+        try:
+            return msgspec.json.Decoder(self._type, dec_hook=load_any).decode
+        except TypeError as cause:
+            raise FieldTypeError(
+                "result", f"is annotated with a type that cannot travel ({cause})", str(self._type)
+            ) from None
+
     def plain(self, value: Any) -> Any:
         """The value as JSON can hold it."""
-        if _has_model(self._type):
-            return _adapter(self._type).dump_python(value, mode="json")
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_any)
+        if self._model is not None:
+            return dumped(self._model, "", value, "result")
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_any)
 
     def decoded(self, text: str | None) -> Any:
         """A stored result as the function's return annotation has it."""
         if text is None:
             return None
-        if self._type is Any or self._type is None or self._type is type(None):
+        if self._type in (Any, None, type(None)):
             return decode_text(text)
-        if _has_model(self._type):
-            return _adapter(self._type).validate_python(decode_text(text))
-        return msgspec.json.decode(text, type=self._type)
+        if self._model is not None:
+            return loaded(self._model, "", decode_text(text), "result")
+        try:
+            return self._decode(text)
+        except msgspec.ValidationError as cause:
+            rule, path = _rule(cause)
+            raise PayloadError("result", path, rule, text, "look at job.get().result") from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return msgspec.convert(decode_text(text), self._type, str_keys=True, dec_hook=load_any)
 
 
-def _plain_value(name: str, value: Any) -> Any:
+def _plain_value(name: str, value: Any, *, keyed: bool) -> Any:
     if value is None or type(value) in (str, int, bool, float):
         return value
     try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_any)
+        return msgspec.to_builtins(value, str_keys=keyed, enc_hook=dump_any)
     except (TypeError, ValueError, RecursionError, OverflowError) as cause:
         raise PayloadError("payload", f".{name}", f"cannot be kept as JSON ({cause})", value) from None
 
 
-def _dump_any(value: Any) -> Any:
-    """A pydantic model where no annotation told of one."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"{type(value).__qualname__} is no type that JSON or msgspec knows")
-    return dump(mode="json")
-
-
-def _has_model(annotation: Any) -> bool:
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None:
-        return False
-    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+def _is_keyed(annotation: Any) -> bool:
+    """Whether it may tell of mappings whose keys are not text: only then do they find back to what they were."""
+    parts = typing.get_args(annotation)
+    if not parts:
+        return bool(getattr(annotation, "__annotations__", None))
+    origin = typing.get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, Mapping) and parts[0] not in (str, Any):
         return True
-    return any(_has_model(part) for part in typing.get_args(annotation))
+    return any(_is_keyed(part) for part in parts)
 
 
-def _adapter(annotation: Any) -> Any:
-    return sys.modules["pydantic"].TypeAdapter(annotation)
+def _rule(cause: Exception) -> tuple[str, str]:
+    """What msgspec found wrong, and the path to it."""
+    rule, _, path = str(cause).partition(" - at `$")
+    return rule[:1].lower() + rule[1:], path.rstrip("`")
 
 
-def _dumped(adapter: Any, name: str, value: Any) -> Any:
-    return adapter.dump_python(_loaded(adapter, name, value), mode="json")
-
-
-def _loaded(adapter: Any, name: str, value: Any) -> Any:
-    try:
-        return adapter.validate_python(value)
-    except ValueError as cause:
-        errors: list[Any] = getattr(cause, "errors", list)()
-        path = (
-            "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in errors[0]["loc"]) if errors else ""
-        )
-        rule = errors[0]["msg"] if errors else str(cause)
-        raise PayloadError("payload", f".{name}{path}", rule, value) from None
+def _annotated(function: Any) -> Any:
+    """Where a callable's annotations are: inside partials and wrappers, or on its class."""
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        function = inspect.unwrap(function.func)
+    return function if inspect.isroutine(function) else type(function).__call__
