@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fresh import KINDS, Kind, fresh_url
+from tests.support.workers import Scene, open_scene
 
 
 @pytest.fixture(params=KINDS)
@@ -24,3 +25,10 @@ def file_url(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) 
     kind: Kind = request.param
     with fresh_url(kind, tmp_path, postgres_url) as made:
         yield made
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def scene(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[Scene]:
+    """A fresh store on which workers are started; a test may name other kinds of store."""
+    with fresh_url(request.param, tmp_path, postgres_url) as made, open_scene(made, tmp_path) as scene:
+        yield scene
