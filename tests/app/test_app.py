@@ -1,0 +1,316 @@
+"""The app's front: jobs are made by calling kinds, checked at the door, stored with their options."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import tenure
+from tests.app.front import Front
+from tests.support.connections import Kind, every_kind
+from tests.support.places import Place
+
+SOON = datetime(2099, 1, 1, tzinfo=UTC)
+
+
+def test_enqueue_stores_the_arguments_and_the_terms_of_the_kind(front: Front) -> None:
+    job = front.enqueue(front.send, "a@b.c", subject="tea")
+    seen = front.seen(job)
+    assert (job.kind, job.inserted) == ("send", True)
+    assert (seen.kind, seen.queue, seen.priority, seen.max_attempts) == ("send", "mail", 3, 2)
+    assert (seen.payload, seen.state) == ({"to": "a@b.c", "subject": "tea"}, "ready")
+
+
+def test_a_plain_call_runs_the_function_here(front: Front) -> None:
+    assert front.place.loop.wait(front.send("a")) == "hi to a"
+    assert front.receipt(1, date(2024, 1, 1)).number == 1
+    with pytest.raises(RuntimeError, match="why"):
+        front.explode("why")
+    assert front.stored() == 0
+
+
+def test_wrong_arguments_store_nothing(front: Front) -> None:
+    send: Any = front.send
+    wrong = [((), {}), ((1,), {}), (("a", "b", "c"), {}), (("a",), {"cc": "b"}), ((object(),), {})]
+    for args, kwargs in wrong:
+        front.refused(lambda a=args, k=kwargs: front.enqueue(send, *a, **k), tenure.FieldError)  # type: ignore[misc]
+    front.refused(lambda: front.enqueue(front.receipt, 1, "someday"), tenure.PayloadError)
+    front.refused(lambda: front.enqueue(send, "x" * 1_048_576), tenure.PayloadError)
+
+
+def test_every_option_reaches_the_stored_job(front: Front) -> None:
+    parent = front.enqueue(front.send, "parent")
+    job = front.enqueue(
+        front.send.options(
+            queue="slow", priority=-1, run_at=SOON, max_attempts=9, unique="u", unique_for="1h", group="g",
+            group_limit=2, order="start", expires_at=SOON, timeout="90s", tags=["x"], meta={"k": "v"},
+            parent=parent.id, flow="f", tenant="t", id="01890a5d-ac96-774b-bcce-b302099a8057",
+        ),
+        "a",
+    )  # fmt: skip
+    seen = front.seen(job)
+    assert job.id == "01890a5d-ac96-774b-bcce-b302099a8057"
+    assert (seen.queue, seen.priority, seen.max_attempts, seen.unique) == ("slow", -1, 9, "u")
+    assert (seen.group, seen.group_limit, seen.order) == ("g", 2, "start")
+    assert (seen.run_at, seen.expires_at, seen.timeout) == (SOON, SOON, timedelta(seconds=90))
+    assert (list(seen.tags), dict(seen.meta)) == (["x"], {"k": "v"})
+    assert (seen.parent, seen.flow, seen.tenant) == (parent.id, "f", "t")
+
+
+def test_options_add_up_and_leave_the_kind_as_it_was(front: Front) -> None:
+    later = front.send.options(delay="1h", tags=["a"])
+    both = later.options(tags=["b"])
+    assert [list(front.seen(front.enqueue(k, "x")).tags) for k in (front.send, later, both)] == [
+        [],
+        ["a"],
+        ["b"],
+    ]
+    assert front.seen(front.enqueue(both, "x")).state == "scheduled"
+    assert front.seen(front.enqueue(front.send, "x")).state == "ready"
+
+
+def test_a_bad_option_stores_nothing(front: Front) -> None:
+    for options in ({"priority": 99_999}, {"delay": "soon"}, {"run_at": datetime(2024, 1, 1)}, {"queue": ""}):  # noqa: DTZ001
+        front.refused(lambda o=options: front.enqueue(front.send.options(**o), "a"), tenure.FieldError)  # type: ignore[misc]
+
+
+def test_a_duplicate_is_the_job_that_was_there_before(front: Front) -> None:
+    once = front.send.options(unique="welcome:42")
+    first, second = front.enqueue(once, "a"), front.enqueue(once, "b")
+    assert (first.inserted, second.inserted) == (True, False)
+    assert first.id == second.id
+    assert front.seen(second).payload == {"to": "a"}
+
+
+def test_enqueue_many_answers_each_job_in_its_order(front: Front) -> None:
+    once = front.send.options(unique="k")
+    jobs = front.enqueue_many(
+        iter(
+            [once.call("a"), front.receipt.call(1, date(2024, 1, 1)), once.call("b"), front.explode.call("x")]
+        )
+    )
+    assert [j.kind for j in jobs] == ["send", "receipt", "send", "explode"]
+    assert [j.inserted for j in jobs] == [True, True, False, True]
+    assert jobs[0].id == jobs[2].id
+    assert front.seen(jobs[1]).payload == {"number": 1, "day": "2024-01-01"}
+    assert front.enqueue_many([]) == []
+
+
+def test_enqueue_many_stores_all_or_none(front: Front) -> None:
+    bad = tenure.NewJob(kind="send", payload=float("nan"))
+    front.refused(lambda: front.enqueue_many([front.send.call("a"), bad]), tenure.PayloadError)
+    front.refused(lambda: front.enqueue_many(cast("Any", [front.send])), tenure.FieldTypeError)
+
+
+def test_a_kind_may_be_called_by_its_name(front: Front) -> None:
+    job = front.do(front.app, "enqueue", "send", {"to": "a"}, priority=7, delay="1h")
+    seen = front.seen(job)
+    assert (seen.queue, seen.priority, seen.max_attempts, seen.payload) == ("mail", 7, 2, {"to": "a"})
+    assert seen.state == "scheduled"
+    made = front.do(front.app, "enqueue", front.receipt.call(1, date(2024, 1, 1)))
+    assert made.kind == "receipt"
+    by_name = front.do(front.app, "enqueue", "receipt", {"number": 1, "day": date(2024, 1, 1)})
+    assert front.seen(by_name).payload == front.seen(made).payload
+
+
+def test_a_payload_by_name_is_checked_against_the_function(front: Front) -> None:
+    for payload in ({"to": 5}, {"whom": "a"}, {}, None, ["a"], "a"):
+        front.refused(
+            lambda p=payload: front.do(front.app, "enqueue", "send", p),  # type: ignore[misc]
+            tenure.PayloadError,
+        )
+
+
+def test_an_unknown_kind_is_refused_and_the_nearest_is_named(front: Front) -> None:
+    error = front.refused(lambda: front.do(front.app, "enqueue", "sennd", {"to": "a"}), tenure.UnknownKind)
+    assert "did you mean 'send'" in str(error)
+    assert "force=True" in str(error)
+
+
+def test_force_stores_a_kind_that_only_others_know(front: Front) -> None:
+    job = front.do(front.app, "enqueue", "elsewhere", {"x": 1}, force=True, queue="far")
+    seen = front.seen(job)
+    assert (seen.kind, seen.queue, seen.payload) == ("elsewhere", "far", {"x": 1})
+    assert job.kind == "elsewhere"
+
+
+def test_force_does_not_bend_a_kind_that_is_known(front: Front) -> None:
+    front.refused(lambda: front.do(front.app, "enqueue", "send", {}, force=True), tenure.PayloadError)
+
+
+def test_what_is_no_name_and_no_job_is_refused(front: Front) -> None:
+    for bad in (front.send, None, 5, ["send"]):
+        front.refused(lambda b=bad: front.do(front.app, "enqueue", b, {"to": "a"}), tenure.FieldTypeError)  # type: ignore[misc]
+
+
+def test_options_beside_a_job_that_has_its_own_are_refused(front: Front) -> None:
+    made = front.send.call("a")
+    front.refused(lambda: front.do(front.app, "enqueue", made, priority=5), tenure.FieldError)
+    front.refused(lambda: front.do(front.app, "enqueue", made, {"to": "b"}), tenure.FieldError)
+
+
+@every_kind
+def test_a_job_made_in_the_callers_transaction_commits_or_rolls_back_with_it(
+    own_place: Place, kind: Kind
+) -> None:
+    front = Front(own_place)
+
+    def inside(connection: Any, verb: str, given: Any) -> Any:
+        answer = getattr(front.app.using(connection), verb)(given)
+        return answer if kind.way == "sync" else own_place.loop.wait(answer)
+
+    try:
+        with kind.open(own_place) as own:
+            one = inside(own.connection, "enqueue", front.send.call("a"))
+            many = inside(own.connection, "enqueue_many", [front.send.call("b"), front.forget.call("c")])
+            assert front.stored() == 0
+            own.commit()
+        assert front.stored() == 3
+        assert all(e.inserted for e in (one, *many))
+        with kind.open(own_place) as own:
+            inside(own.connection, "enqueue", front.send.call("d"))
+            own.rollback()
+        assert front.stored() == 3
+    finally:
+        front.close()
+
+
+def test_two_apps_know_their_own_kinds_and_share_a_store(front: Front) -> None:
+    other = tenure.App(front.place.url)
+
+    @other.job(kind="send")
+    def another(to: int) -> int:
+        return to
+
+    try:
+        mine, theirs = front.enqueue(front.send, "a"), another.enqueue(5)
+        assert other.queue.get(mine.id) is not None
+        assert front.app.queue.get(theirs.id) is not None
+        assert [*other.kinds] == ["send"]
+        assert "receipt" in front.app.kinds
+    finally:
+        other.close()
+
+
+def test_an_app_that_was_closed_opens_again_when_it_is_needed(front: Front) -> None:
+    job = front.enqueue(front.send, "a")
+    front.app.close()
+    front.place.loop.wait(front.app.aclose())
+    front.place.loop.wait(front.app.aclose())
+    assert front.seen(job).kind == "send"
+
+
+def test_making_an_app_opens_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.db"
+    app = tenure.App(f"sqlite:///{file}")
+
+    @app.job
+    def tick(n: int = 0) -> None: ...
+
+    @app.cron("* * * * *")
+    @app.job
+    def tock() -> None: ...
+
+    tick.call(1)
+    tick(1)
+    app.close()
+    assert not file.exists()
+    tick.enqueue()
+    assert file.exists()
+    app.close()
+
+
+def test_the_environment_names_the_store_when_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = tenure.App()
+    monkeypatch.setenv("TENURE_URL", f"sqlite:///{tmp_path}/named.db")
+    assert app.enqueue("anything", force=True).inserted
+    assert (tmp_path / "named.db").exists()
+    app.close()
+    monkeypatch.setenv("TENURE_URL", "none")
+    with pytest.raises(tenure.UsageError, match="switched off"):
+        app.enqueue("anything", force=True)
+
+
+def test_a_name_is_given_once() -> None:
+    app = tenure.App()
+
+    def send() -> None: ...
+
+    first = app.job(send)
+    assert app.job(send).name == first.name
+    with pytest.raises(tenure.FieldError, match="is registered already") as refused:
+
+        @app.job(kind="send")
+        def other() -> None: ...
+
+    assert "another name" in refused.value.fix
+    assert app.kinds["send"].function is send
+
+
+def test_what_cannot_be_a_job_is_refused_where_it_is_decorated() -> None:
+    app: Any = tenure.App()
+
+    def numbers() -> Any:
+        yield 1
+
+    async def anumbers() -> Any:
+        yield 1
+
+    class Called:
+        def __call__(self) -> None: ...
+
+    for bad in (numbers, anumbers, 5, Called()):
+        with pytest.raises(tenure.FieldTypeError):
+            app.job()(bad)
+    bad_terms: list[dict[str, Any]] = [
+        {"kind": ""}, {"queue": "  "}, {"priority": 1.5}, {"max_attempts": 0}, {"retry": "60s"}, {"timeout": 0},
+        {"timeout": "x"}, {"settle": "soon"}, {"on_dead": print}, {"kind": 5},
+    ]  # fmt: skip
+    for terms in bad_terms:
+        with pytest.raises(tenure.FieldError):
+            app.job(**terms)(lambda: None)
+    assert not app.kinds
+
+
+def test_a_kind_looks_like_the_function_it_was_made_of() -> None:
+    app = tenure.App()
+
+    def send(to: str) -> str:
+        """Send it."""
+        return to
+
+    send.name = "mine"  # type: ignore[attr-defined]
+    kind = app.job(kind="mail.send")(send)
+    assert (kind.name, kind.__name__, kind.__doc__) == ("mail.send", "send", "Send it.")  # type: ignore[attr-defined]
+    assert repr(kind) == "<kind 'mail.send'>"
+    assert kind("a") == "a"
+
+
+def test_a_function_may_be_wrapped_before_it_is_a_job() -> None:
+    import functools
+
+    app = tenure.App()
+
+    async def asked(a: int) -> int:
+        return a
+
+    @functools.wraps(asked)
+    def plain_wrapper(*args: Any) -> Any:
+        return asked(*args)
+
+    def answered(a: int) -> int:
+        return a
+
+    @functools.wraps(answered)
+    async def async_wrapper(*args: Any) -> Any:
+        return answered(*args)
+
+    assert app.job(plain_wrapper).is_async
+    assert app.job(async_wrapper).is_async
+    assert app.job(kind="partial")(functools.partial(asked, 1)).is_async
+    assert not app.job(kind="lambda")(lambda: None).is_async
