@@ -261,6 +261,36 @@ def test_a_new_file_is_durable_in_every_write(file_url: str) -> None:
         store.close()
 
 
+def synced(q: tenure.Queue) -> bool:
+    """Whether the last thing that was written waited for the disk."""
+    store = q._store
+    assert isinstance(store, SqliteStore)
+    return bool(pragma(store, "synchronous") == 2)
+
+
+def test_a_claim_promises_nothing_and_does_not_wait_for_the_disk_but_what_is_promised_does(file_url: str) -> None:
+    with tenure.open(file_url) as q:
+        q.enqueue("k")
+        assert synced(q)
+        [claim] = q.claim()
+        assert not synced(q)
+        q.enqueue("k", {"n": 2})
+        assert synced(q)
+        q.renew([claim])
+        assert not synced(q)
+        q.settle(claim, tenure.Done())
+        assert synced(q)
+
+
+def test_a_shared_file_without_a_write_ahead_log_always_waits_for_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    users_file(path)
+    with tenure.open(f"sqlite:///{path}{SHARED}") as q:
+        q.enqueue("k")
+        assert len(q.claim()) == 1
+        assert synced(q)
+
+
 def test_the_weaker_mode_has_to_be_asked_for(file_url: str) -> None:
     store = opened(file_url + ("&" if "?" in file_url else "?") + "durability=normal")
     try:

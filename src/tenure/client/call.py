@@ -23,5 +23,7 @@ class Call(Generic[T]):
     repeatable: bool = True
     row: Row | None = None
     """The one row it stores, where it may be stored together with others'."""
+    promises: bool = True
+    """Whether its answer is a promise that must survive a power cut; a claim is none, and need not wait for the disk."""
     undo: Callable[[T], Call[Any]] | None = None
     """How to take back what it did, where nobody is left to be told of it."""

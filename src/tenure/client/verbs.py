@@ -218,12 +218,14 @@ class Verbs(ScheduleVerbs, HookVerbs):
         lease: Duration = "30s",
         worker: str | None = None,
         started: bool = True,
+        hasty: bool = False,
     ) -> Call[Claims]:
         """Take up to `limit` jobs under a lease: higher priority first, then earlier run_at, then arrival.
 
         They come from any queue, from these `queues`, or from all but `except_queues`. Nothing to claim is an empty list.
         `started=False` says that the jobs will first wait in the worker's buffer: if the worker vanishes before `renew`
-        says that one has started, it is taken back without counting a crash.
+        says that one has started, it is taken back without counting a crash. `hasty=True` is for who will ask again at
+        once if nothing comes: it takes what the first look finds, without the chores that may make more jobs ready.
         """
         limit = limit_of(limit)
         wanted = names_of(queues, "queues")
@@ -238,7 +240,9 @@ class Verbs(ScheduleVerbs, HookVerbs):
             lambda _: claims_of.claim(
                 self._memory(), self._can, limit=limit, queues=wanted, kinds=known, lease=length, worker=name,
                 started=started, now=now, owner=self._owner, except_queues=but, max_crashes=self._max_crashes,
+                hasty=hasty,
             ),
+            promises=False,
             undo=lambda claims: self.settle_many([(c, Release()) for c in claims]),
         )  # fmt: skip
 
@@ -256,7 +260,8 @@ class Verbs(ScheduleVerbs, HookVerbs):
         return Call(
             lambda _: claims_of.renew(
                 held, self._can, lease=length, started=begun, now=now, max_crashes=self._max_crashes
-            )
+            ),
+            promises=False,
         )
 
     def progress(self, claim: Claim, done: float, note: str | None = None) -> Call[bool]:
@@ -265,7 +270,7 @@ class Verbs(ScheduleVerbs, HookVerbs):
         if not is_share(done):
             raise FieldError("done", "must be a number from 0 to 1", done)
         words = None if note is None else clean_error(note, 500)
-        return Call(lambda _: claims_of.progress(claim, done=float(done), note=words))
+        return Call(lambda _: claims_of.progress(claim, done=float(done), note=words), promises=False)
 
     def settle(self, claim: Claim, outcome: Outcome) -> Call[bool]:
         """End a claim. False: the claim was lost, and nothing was changed."""
@@ -452,7 +457,9 @@ class Verbs(ScheduleVerbs, HookVerbs):
         """A worker says that it lives and what it takes, so that a lost lease can be told from a crash."""
         name, now = worker_of(worker), self._now()
         wanted, known = names_of(queues, "queues"), names_of(kinds, "kinds")
-        return Call(lambda _: presence.beat(name, queues=wanted, kinds=known, about=about, now=now))
+        return Call(
+            lambda _: presence.beat(name, queues=wanted, kinds=known, about=about, now=now), promises=False
+        )
 
     def leave(self, worker: str) -> Call[None]:
         """A worker says goodbye."""

@@ -69,8 +69,19 @@ class Store(Protocol):
     dialect: Dialect
     memory: LaneMemory
 
-    def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
-        """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
+    def run(
+        self,
+        make: Make[T],
+        *,
+        reads: bool = False,
+        repeatable: bool = True,
+        patient: bool = True,
+        promises: bool = True,
+    ) -> T:
+        """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait.
+
+        One that promises nothing may be forgotten in a power cut that also ends everybody who could know of it.
+        """
         ...
 
     def insert(self, job: BareParams) -> bool:

@@ -45,15 +45,21 @@ def claim(
     owner: ClaimOwner | None,
     except_queues: tuple[str, ...] = (),
     max_crashes: int = MAX_CRASHES,
+    hasty: bool = False,
 ) -> Plan[list[Claim]]:
-    """Take up to `limit` jobs: higher priority first, then earlier run_at, then seq."""
+    """Take up to `limit` jobs: higher priority first, then earlier run_at, then seq.
+
+    A hasty claim answers with what the first look finds, if it finds anything.
+    """
     scope = memory.scope(queues, kinds, except_queues)
     taken: list[tuple[Any, ...]] = []
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
-    if now is None and scope.fresh:
+    if now is None and (hasty or scope.fresh):
+        if not scope.fresh:
+            scope.forget_marks()
         quick = can.marks and len(scope.mine) == 1
         taken = yield from (_take_quickly(scope, limit, terms) if quick else _take(scope, can, limit, terms))
-    if len(taken) < limit:
+    if len(taken) < limit and not (hasty and taken):
         yield from _tend(memory, can, now, max_crashes)
         scope.forget_marks()
         for _ in range(_TRIES):

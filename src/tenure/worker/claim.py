@@ -46,12 +46,16 @@ class Claimer(Service):
         self._lease, self._poll = lease, poll.total_seconds()
         self._deliver, self._outage, self._loop = deliver, outage, loop
         self._watch: Watch = queue.watch()
-        self._idle = False
+        self._woken = False
+        self._full = False
+        """Whether a line may have more to do than slots, while another one has nothing and waits for the store."""
 
     def tick(self) -> float:
         """Claim for every line that wants some; how long to rest."""
+        self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
-        short = True
+        self._full = self._full and len(wanted) < len(self._lines)
+        short, hasty, self._woken = True, self._woken, False
         for line, count in wanted:
             if self.stopping:
                 return 0
@@ -63,10 +67,12 @@ class Claimer(Service):
                 lease=self._lease,
                 worker=self._worker,
                 started=False,
+                hasty=hasty,
             )
             if claims:
+                line.sent += len(claims)
                 self._loop.call_soon_threadsafe(self._deliver, line, claims)
-            short = short and len(claims) < count
+            short = short and len(claims) < count and not (hasty and claims)
         if wanted and short:
             self._sleep()
             return 0
@@ -76,15 +82,19 @@ class Claimer(Service):
         """Nothing more is ready: wait until something may be."""
         due = self._queue.next_due()
         timeout = self._poll * random.uniform(0.8, 1.0)
-        self._idle = True
         if not self.stopping:
-            self._watch.wait(timeout if due is None else min(timeout, max(due, 0.01)))
-        self._idle = False
+            self._woken = self._watch.wait(timeout if due is None else min(timeout, max(due, 0.01)))
 
     def ring(self) -> None:
-        """Slots are free again: worth a claim, unless nothing was ready a moment ago."""
-        if self.stopping:
+        """Slots are free again: worth a claim, unless nothing was ready for them a moment ago."""
+        if self.stopping or self._full:
+            self._full = False
             self._watch.interrupt()
+        super().ring()
+
+    def look(self) -> None:
+        """A job of ours is to run again, or its group's next may: the store tells nobody of these."""
+        self._watch.interrupt()
         super().ring()
 
     def failed(self, error: Exception) -> None:

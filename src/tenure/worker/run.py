@@ -13,21 +13,34 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import Context as Variables
 from contextvars import copy_context
-from typing import Any, Protocol
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tenure.context import Context, current
 from tenure.errors import PayloadError
 from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
 from tenure.job import Claim, JobId
 from tenure.kinds import Kind, Kinds
-from tenure.outcome import Cancelled, Fail, Outcome, Release
-from tenure.worker.outcomes import misfit, outcome_of_error, outcome_of_result
+from tenure.outcome import Cancelled, Outcome, Release
+from tenure.worker.outcomes import DONE, misfit, outcome_of_error, outcome_of_result
 from tenure.worker.threads import Crew
 
 __all__ = ["Apart", "Middleware", "Run", "Runner"]
 
 Next = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Context, Next], Awaitable[Any]]
+
+
+if TYPE_CHECKING:
+    Running = CoroutineType[Any, Any, Outcome | None]
+_NOT_BEGUN: Any = object()
+
+
+class _Decided(Exception):
+    """There is an outcome already."""
+
+    def __init__(self, outcome: Outcome | None) -> None:
+        self.outcome = outcome
 
 
 class Apart(Protocol):
@@ -38,8 +51,8 @@ class Apart(Protocol):
         """Whether a child could import the app."""
         ...
 
-    async def run(self, run: Run, *, suspect: bool) -> Outcome | None:
-        """Run it there; never raises."""
+    async def run(self, run: Run, begun: Callable[[Run], None], *, suspect: bool) -> Outcome | None:
+        """Run it there, and say when it has begun; never raises."""
         ...
 
 
@@ -58,6 +71,7 @@ class Run:
         "active",
         "apart",
         "began",
+        "begun",
         "claim",
         "context",
         "kind",
@@ -65,13 +79,18 @@ class Run:
         "stuck",
         "task",
         "timeout",
+        "timer",
     )
 
-    def __init__(self, claim: Claim, kind: Kind[Any, Any, Any], task: asyncio.Task[Any] | None) -> None:
-        self.claim, self.kind, self.task = claim, kind, task
-        self.context = Context(claim)
+    def __init__(
+        self, claim: Claim, kind: Kind[Any, Any, Any], task: asyncio.Task[Any] | None, context: Context
+    ) -> None:
+        self.claim, self.kind, self.task, self.context = claim, kind, task, context
         self.began = time.monotonic()
         self.active, self.leaving, self.stuck = True, False, False
+        self.begun = True
+        """False while it waits for a child process: it has not started, and no time counts."""
+        self.timer: asyncio.TimerHandle | None = None
         self.apart: Callable[[str], None] | None = None
         timeout = claim.timeout
         if timeout is None and kind.terms.timeout is not None:
@@ -102,13 +121,13 @@ class Run:
             setattr(self.context, flag, True)
         if self.apart is not None:
             self.apart(why)
-        elif self.task is not None and self.kind.is_async:
+        elif self.task is not None and (self.kind.is_async or not self.begun):
             self.task.cancel()
         else:
             self.stuck = True
 
-    def stopped(self) -> Outcome | None:
-        """What it means that the handler ended because it was told to stop."""
+    def stopped(self, error: BaseException | None = None) -> Outcome | None:
+        """What it means that the handler was cancelled: it was told to stop, or it failed by a cancellation of its own."""
         context = self.context
         if context.lost:
             return None
@@ -116,7 +135,9 @@ class Run:
             return Cancelled()
         if context._timed_out:  # noqa: SLF001 - one worker, two modules
             return _too_long(self)
-        return Release()
+        if self.leaving or error is None:
+            return Release()
+        return outcome_of_error(self.kind, self.claim, error)
 
 
 def _too_long(run: Run) -> Outcome | None:
@@ -143,65 +164,104 @@ class Runner:
         self._kinds, self._worker, self._crew, self._apart, self._marks = kinds, worker, crew, apart, marks
         self._listeners, self._middleware = listeners, list(middleware)
         self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
+        self._watched = bool(self._on_start or self._on_end or self._middleware)
         self._loop, self._timeouts = asyncio.get_running_loop(), timeouts
         self.progress: Callable[[Context], None] | None = None
         """Who is told of a handler's progress."""
         self.runs: dict[JobId, Run] = {}
 
-    async def run(self, claim: Claim, place: int) -> Outcome | None:
-        """Run it in this slot; None: the claim is lost, or was settled in the handler's own transaction."""
+    def begin(self, claim: Claim, place: int, task: asyncio.Task[Any] | None) -> Outcome | Running | None:
+        """Start it in this slot. What it gives is its outcome, or something to await for it: most short jobs never wait.
+
+        An outcome of None: the claim is lost, or was settled in the handler's own transaction.
+        """
         kind = self._kinds[claim.kind]
-        run = Run(claim, kind, asyncio.current_task())
+        if not kind.is_async or self._watched or kind.terms.isolate or claim.apart:
+            return self._slowly(claim, kind, place, task)
+        self._marks.start(place, claim)
+        try:
+            arguments = kind.signature.arguments(claim.payload_text)
+        except PayloadError as error:
+            return misfit(error)
+        context = Context(claim, self.progress)
+        variables = copy_context()
+        variables.run(current.set, context)
+        try:
+            handler = variables.run(kind.signature.call, arguments, context)
+            waited_for = variables.run(handler.send, None)
+        except StopIteration as end:
+            return DONE if end.value is None else outcome_of_result(kind, claim, end.value)
+        except BaseException as error:
+            return outcome_of_error(kind, claim, error)
+        run = Run(claim, kind, task, context)
+        self.runs[claim.id] = run
+        return cast("Running", self._to_the_end(run, _driven(handler, variables, waited_for)))
+
+    async def run(self, claim: Claim, place: int) -> Outcome | None:
+        """Run it in this slot to its end."""
+        begun = self.begin(claim, place, asyncio.current_task())
+        return await begun if isinstance(begun, CoroutineType) else begun
+
+    def _slowly(
+        self, claim: Claim, kind: Kind[Any, Any, Any], place: int, task: asyncio.Task[Any] | None
+    ) -> Running:
+        run = Run(claim, kind, task, Context(claim, self.progress))
+        run.begun = self._apart is None or not (kind.terms.isolate or (claim.apart and self._apart.able))
         self.runs[claim.id] = run
         if self._on_start:
             tell_all(self._on_start, Started(self._worker, claim))
-        run.context._tell = self.progress  # noqa: SLF001 - one worker, two modules
-        timer = None
-        if run.timeout is not None and self._timeouts:
-            timer = self._loop.call_later(run.timeout, self._time_out, run)
+        return cast("Running", self._to_the_end(run, self._value(run, place)))
+
+    async def _to_the_end(self, run: Run, value: Awaitable[Any]) -> Outcome | None:
+        """Await what the handler returns; whatever happens becomes an outcome."""
+        if run.begun:
+            self._count_time(run)
         try:
-            outcome = await self._run(run, place)
+            outcome = await self._outcome(run, value)
         finally:
             run.active = False
-            if timer is not None:
-                timer.cancel()
+            if run.timer is not None:
+                run.timer.cancel()
             if run.task is not None:
                 while run.task.cancelling():
                     run.task.uncancel()
-            del self.runs[claim.id]
+            if self.runs.get(run.claim.id) is run:  # a lost job may run here again
+                del self.runs[run.claim.id]
         if self._on_end and outcome is not None:
             self._tell_end(run, outcome)
         return outcome
 
-    async def _run(self, run: Run, place: int) -> Outcome | None:
+    async def _outcome(self, run: Run, value: Awaitable[Any]) -> Outcome | None:
         kind, claim = run.kind, run.claim
         try:
-            if self._apart is not None and (kind.terms.isolate or (claim.apart and self._apart.able)):
-                return await self._apart.run(run, suspect=claim.apart)
-            self._marks.start(place, claim)
-            arguments = kind.signature.arguments(claim.payload_text)
-        except PayloadError as error:
-            return misfit(error)
-        except Exception as error:
-            return outcome_of_error(kind, claim, error)
-        variables = copy_context()
-        variables.run(current.set, run.context)
-        try:
-            if self._middleware:
-                value = await _driven(self._around(run, arguments, variables), variables)
-            elif kind.is_async:
-                value = await _driven(variables.run(kind.signature.call, arguments, run.context), variables)
-            else:
-                value = await self._in_thread(run, arguments, variables)
-        except asyncio.CancelledError:
-            return run.stopped()
+            returned = await value
+        except asyncio.CancelledError as error:
+            return run.stopped(error)
+        except _Decided as decided:
+            return decided.outcome
         except TimeoutError as error:
             return _too_long(run) if run.context._timed_out else outcome_of_error(kind, claim, error)  # noqa: SLF001
-        except (KeyboardInterrupt, SystemExit) as error:
-            return Fail.of(error)
         except BaseException as error:
             return outcome_of_error(kind, claim, error)
-        return outcome_of_result(kind, claim, value)
+        return outcome_of_result(kind, claim, returned)
+
+    async def _value(self, run: Run, place: int) -> Any:
+        """What the handler returns, by the way that fits it: a child process, middleware, this loop or a thread."""
+        kind, claim = run.kind, run.claim
+        if self._apart is not None and not run.begun:
+            raise _Decided(await self._apart.run(run, self._begun, suspect=claim.apart))
+        self._marks.start(place, claim)
+        try:
+            arguments = kind.signature.arguments(claim.payload_text)
+        except PayloadError as error:
+            raise _Decided(misfit(error)) from None
+        variables = copy_context()
+        variables.run(current.set, run.context)
+        if self._middleware:
+            return await _driven(self._around(run, arguments, variables), variables)
+        if kind.is_async:
+            return await _driven(variables.run(kind.signature.call, arguments, run.context), variables)
+        return await self._in_thread(run, arguments, variables)
 
     def _around(self, run: Run, arguments: Any, variables: Variables) -> Coroutine[Any, Any, Any]:
         """The handler with the middleware around it, the first registered outermost."""
@@ -234,8 +294,17 @@ class Runner:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                if work.done() or run.leaving:
+                if work.done() or run.leaving or run.context.lost:
                     raise
+
+    def _begun(self, run: Run) -> None:
+        """A child process is there for it: it starts now."""
+        run.begun, run.began = True, time.monotonic()
+        self._count_time(run)
+
+    def _count_time(self, run: Run) -> None:
+        if run.timeout is not None and self._timeouts:
+            run.timer = self._loop.call_later(run.timeout, self._time_out, run)
 
     def _time_out(self, run: Run) -> None:
         run.time_out()
@@ -250,16 +319,19 @@ class Runner:
 
 
 @types.coroutine
-def _driven(handler: Coroutine[Any, Any, Any], variables: Variables) -> Generator[Any, Any, Any]:
-    """Await `handler` here, each of its steps in a context of its own."""
+def _driven(
+    handler: Coroutine[Any, Any, Any], variables: Variables, waited_for: Any = _NOT_BEGUN
+) -> Generator[Any, Any, Any]:
+    """Await `handler` here, each of its steps in a context of its own; it may have begun, and wait for something."""
     step: Callable[..., Any] = handler.send
     given: Any = None
     try:
         while True:
-            try:
-                waited_for = variables.run(step, given)
-            except StopIteration as end:
-                return end.value
+            if waited_for is _NOT_BEGUN:
+                try:
+                    waited_for = variables.run(step, given)
+                except StopIteration as end:
+                    return end.value
             try:
                 given = yield waited_for
             except GeneratorExit:
@@ -268,5 +340,6 @@ def _driven(handler: Coroutine[Any, Any, Any], variables: Variables) -> Generato
                 step, given = handler.throw, error
             else:
                 step = handler.send
+            waited_for = _NOT_BEGUN
     finally:
         handler.close()

@@ -12,26 +12,29 @@ time: give back what runs too. All of it ends before the grace period does.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import CoroutineType
 from typing import Any
 
 from tenure.client.queue import Queue
-from tenure.errors import UsageError
+from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted, WorkerStopped, WorkerStopping
-from tenure.job import Claim, JobId, Renewed, State
+from tenure.job import Claim, Renewed, State
 from tenure.kinds import Kinds
-from tenure.outcome import Done, Fail, Outcome, Release
+from tenure.outcome import Cancelled, Done, Outcome, Release
 from tenure.service import Service
 from tenure.worker.claim import Claimer
 from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
 from tenure.worker.marks import Marks, folder_of, left_behind
-from tenure.worker.run import Middleware, Runner
+from tenure.worker.outcomes import rolled_back
+from tenure.worker.run import Middleware, Run, Runner
 from tenure.worker.settings import WorkerSettings
 from tenure.worker.settle import Settler
 from tenure.worker.threads import Crew
@@ -63,8 +66,10 @@ class Worker:
         self._kinds, self._open, self._settings, self._address = kinds, open_queue, settings, address
         self._listeners = Listeners() if listeners is None else listeners
         self._middleware, self._chores, self._place = middleware, chores, place
-        self._held: dict[JobId, Claim] = {}
+        self._held: set[Claim] = set()
         self._stops = 0
+        self.on_stop: Callable[[], None] | None = None
+        """Called when it is told to stop; the first to know."""
         self._ended = 0
         self.name = ""
 
@@ -86,8 +91,16 @@ class Worker:
     def stop(self) -> None:
         """Stop in good order; said twice, at once. May be called from any thread or a signal handler."""
         self._stops += 1
+        if self.on_stop is not None:
+            self.on_stop()
         if hasattr(self, "_loop"):
-            self._loop.call_soon_threadsafe(self._tell_stops)
+            with contextlib.suppress(RuntimeError):  # it has stopped already
+                self._loop.call_soon_threadsafe(self._tell_stops)
+
+    def leave(self) -> None:
+        """The process goes now, whatever hangs: the next start gives back what is held, and none of it has crashed."""
+        if hasattr(self, "_marks"):
+            self._marks.clear()
 
     def _tell_stops(self) -> None:
         if self._stops >= 1:
@@ -156,38 +169,42 @@ class Worker:
 
     async def _slot(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
-        buffer, settler, run, kinds = line.buffer, self._settler, self._runner.run, self._kinds
-        turns = 0
+        buffer, settler, begin, kinds = line.buffer, self._settler, self._runner.begin, self._kinds
+        task, turns = asyncio.current_task(), 0
         while await line.something():
             while buffer:
                 claim = buffer.popleft()
                 if len(buffer) == line.low:
                     self._claimer.ring()
                 line.running += 1
-                outcome = await run(claim, place)
+                begun = begin(claim, place, task)
+                outcome = await begun if isinstance(begun, CoroutineType) else begun
                 line.running -= 1
                 line.ended += 1
                 if claim.settled_in_transaction and type(outcome) is Done:
-                    outcome = await self._loop.run_in_executor(None, self._after_settle_in, claim)
+                    outcome = await self._after_settle_in(claim)
                 if outcome is None:
-                    self._held.pop(claim.id, None)
+                    self._held.discard(claim)
+                    self._claimer.look()
                 else:
                     settler.add(claim, outcome, now=kinds[claim.kind].terms.settle == "now")
                 turns += 1
                 if turns >= _TURNS:
                     turns = 0
                     await asyncio.sleep(0)
-            if line.low:
-                self._claimer.ring()
+            self._claimer.ring()
 
-    def _after_settle_in(self, claim: Claim) -> Outcome | None:
+    async def _after_settle_in(self, claim: Claim) -> Outcome | None:
         """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
-        job = self._queue.get(claim.id)
+        while True:
+            try:
+                job = await self._loop.run_in_executor(None, self._queue.get, claim.id)
+                break
+            except StoreUnavailable as error:
+                self._outage("settle", error)
+                await asyncio.sleep(1)
         if job is not None and job.state is State.RUNNING and job.epoch == claim.epoch:
-            return Fail(
-                "the transaction that settled this job was rolled back, and the handler returned all the same",
-                kind="RolledBack",
-            )
+            return rolled_back(self._kinds[claim.kind], claim)
         return None
 
     def _mark_started(self, claim: Claim) -> bool:
@@ -196,17 +213,24 @@ class Worker:
 
     def _deliver(self, line: Line, claims: list[Claim]) -> None:
         if line.closed:
+            self._held.update(claims)
             for claim in claims:
-                self._held[claim.id] = claim
                 self._settler.add(claim, Release())
             return
-        self._held.update({claim.id: claim for claim in claims})
+        for claim in claims:
+            if claim.id in self._runner.runs:
+                self._lose(self._runner.runs[claim.id])
+        self._held.update(claims)
         line.deliver(claims)
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
-        for claim, _ in batch:
-            self._held.pop(claim.id, None)
+        more = False
+        for claim, outcome in batch:
+            self._held.discard(claim)
+            more = more or type(outcome) is not Done or claim.group is not None
+        if more:
+            self._claimer.look()
         lost = len(stands) - sum(stands)
         self._ended += len(stands)
         if lost:
@@ -230,29 +254,42 @@ class Worker:
             return True
         return False
 
-    def _hear(self, renewed: Renewed) -> None:
+    def _hear(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
         """The keeper learned of lost claims and of jobs asked to cancel."""
-        self._loop.call_soon_threadsafe(self._heard, renewed)
+        self._loop.call_soon_threadsafe(self._heard, renewed, claims)
 
-    def _heard(self, renewed: Renewed) -> None:
+    def _heard(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
+        """What was said of these claims; a job that was lost may be held here again, by another claim."""
+        asked = {claim.id: claim for claim in claims}
         for job_id in renewed.lost:
             run = self._runner.runs.get(job_id)
-            if run is not None:
-                log.warning("job %s: its claim is lost; its handler is told to stop", job_id)
-                self._listeners.tell(ClaimGone(self.name, run.claim))
-                run.lose()
-            else:
-                self._forget(job_id)
+            if asked[job_id] not in self._held:
+                continue
+            if run is not None and run.claim is asked[job_id]:
+                self._lose(run)
+            elif self._unbuffer(asked[job_id]):
+                self._held.discard(asked[job_id])
         for job_id in renewed.cancelling:
             if (run := self._runner.runs.get(job_id)) is not None:
                 run.ask()
+            elif self._unbuffer(asked[job_id]):
+                self._settler.add(asked[job_id], Cancelled())
 
-    def _forget(self, job_id: JobId) -> None:
-        """A claim that was lost while it waited here is not started."""
-        claim = self._held.pop(job_id, None)
+    def _lose(self, run: Run) -> None:
+        """Its claim is lost: its handler is told, once."""
+        self._held.discard(run.claim)
+        if not run.context.lost:
+            log.warning("job %s: its claim is lost; its handler is told to stop", run.claim.id)
+            self._listeners.tell(ClaimGone(self.name, run.claim))
+            run.lose()
+
+    def _unbuffer(self, claim: Claim) -> bool:
+        """Take a claim out of the line where it waits, so that it is not started; whether it was there."""
         for line in self._lines:
-            if claim is not None and claim in line.buffer:
+            if claim in line.buffer:
                 line.buffer.remove(claim)
+                return True
+        return False
 
     def _outage(self, doing: str, error: Exception) -> None:
         log.warning("%s: %s", doing, error)
@@ -287,10 +324,12 @@ class Worker:
         self._keeper.stop()
         rest = [s for s in services if s not in (self._claimer, self._settler)]
         gone = await self._join(rest, deadline)
-        self._children.close()
+        await self._children.close()
         self._crew.close()
         if settled and not self._held:
             self._marks.close()
+        else:
+            self._marks.clear()
         if not (settled and gone):
             log.error("worker %s: the database did not answer before the grace period ended", self.name)
         self._listeners.tell(WorkerStopped(self.name))

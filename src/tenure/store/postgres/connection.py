@@ -233,7 +233,15 @@ class PostgresStore:
             self.close()
             raise
 
-    def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:
+    def run(
+        self,
+        make: Make[T],
+        *,
+        reads: bool = False,
+        repeatable: bool = True,
+        patient: bool = True,
+        promises: bool = True,  # noqa: ARG002 - workers elsewhere survive the server's power cut: all of it is durable
+    ) -> T:
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
         return with_patience(
             lambda again: self._once(make, again=again, patient=patient),

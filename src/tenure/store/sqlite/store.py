@@ -114,6 +114,7 @@ class SqliteStore:
         self._watches: WeakSet[SqliteWatch] = WeakSet()
         self._forking: list[SqliteWatch] = []
         self._closed = False
+        self._syncing, self._may_relax = True, False
         _stores.add(self)
         try:
             with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
@@ -121,17 +122,29 @@ class SqliteStore:
             self.close()
             raise
 
-    def run(self, make: Make[T], *, reads: bool = False, repeatable: bool = True, patient: bool = True) -> T:  # noqa: ARG002
-        """Run a plan to its end, in a transaction of its own; there are no row locks to be impatient about."""
+    def run(
+        self,
+        make: Make[T],
+        *,
+        reads: bool = False,
+        repeatable: bool = True,
+        patient: bool = True,  # noqa: ARG002 - there are no row locks to be impatient about
+        promises: bool = True,
+    ) -> T:
+        """Run a plan to its end, in a transaction of its own.
+
+        One that promises nothing (a claim) does not wait for the disk: a power cut ends every worker of this file too,
+        so nobody is left who holds what was forgotten. The next commit that waits makes it durable as well.
+        """
         which = 1 if reads else 0
 
         def once(again: bool) -> T:
             with self._locks[which]:
                 try:
-                    return run(
-                        make(again),
-                        SqliteRunner(self._links[which] or self._link(which), self.dialect.statements),
-                    )
+                    link = self._links[which] or self._link(which)
+                    if which == 0 and promises != self._syncing and self._may_relax:
+                        self._sync(link, promises)
+                    return run(make(again), SqliteRunner(link, self.dialect.statements))
                 except DriverError as cause:
                     raise meaning(cause, self.place.path) from cause
 
@@ -144,6 +157,8 @@ class SqliteStore:
             if link is None:
                 return False
             try:
+                if not self._syncing:
+                    self._sync(link, True)
                 if job["now"] is None:
                     job["now"] = machine_micros()
                 link.query(self._insert, job)
@@ -214,7 +229,16 @@ class SqliteStore:
             link, key = self._connect()
             self._links[which] = link
             self._held.append(key)
+            if which == 0:
+                # Without a write-ahead log, a commit that does not wait could damage the file.
+                [(mode,)] = link.query("PRAGMA journal_mode", {})
+                self._syncing, self._may_relax = True, mode == "wal" and self.place.durability == "full"
         return link
+
+    def _sync(self, link: Link, full: bool) -> None:
+        """Whether the writer's commits wait for the disk from now on."""
+        link.query(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}", {})
+        self._syncing = full
 
     def _connect_apart(self) -> tuple[Link, Callable[[], None]]:
         """A connection for a watch, and how to let go of it; a file that is gone is not made anew."""
