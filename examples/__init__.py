@@ -1,0 +1,1 @@
+"""Small programs that show Tenure at work; each folder has a README."""

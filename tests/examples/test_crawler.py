@@ -1,0 +1,195 @@
+"""The crawler as its users run it: a process of its own, stopped, killed and started again. The site is ours, to look at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import tenure
+from examples.crawler import store
+from examples.crawler.site import MANGA, PAGES, Site, chapters_of, image
+from tests.support.child import ROOT
+from tests.support.fresh import Kind, fresh_url
+
+Chapter = tuple[str, int]
+
+
+@pytest.fixture(params=["shared", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[str]:
+    """A database for the queue and the crawler's records; nothing is in it yet."""
+    kind: Kind = request.param
+    with fresh_url(kind, tmp_path, postgres_url) as made:
+        yield made
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where the pages go."""
+    return tmp_path / "manga"
+
+
+def start(url: str, out: Path, site: Site, *more: str) -> subprocess.Popen[str]:
+    command = [
+        "-m",
+        "examples.crawler",
+        "--plain",
+        "--url",
+        url,
+        "--out",
+        str(out),
+        "--site",
+        site.url,
+        *more,
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", *command],
+        cwd=ROOT,
+        env={**os.environ, "TENURE_LEASE": "5s"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(crawler: subprocess.Popen[str]) -> tuple[int, str]:
+    """How it ended, and what it said."""
+    try:
+        said, complaints = crawler.communicate(timeout=100)
+    except subprocess.TimeoutExpired:
+        crawler.kill()
+        pytest.fail(f"the crawler did not end: {crawler.communicate()}")
+    return crawler.returncode, said + complaints
+
+
+def crawl(url: str, out: Path, site: Site, *more: str) -> None:
+    code, told = end(start(url, out, site, *more))
+    assert code == 0, told
+
+
+def wait_for(crawler: subprocess.Popen[str], fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 100
+    while not fact():
+        if crawler.poll() is not None or time.monotonic() > deadline:
+            crawler.kill()
+            pytest.fail(f"the fact did not come true: {end(crawler)}")
+        time.sleep(0.01)
+
+
+def files_in(out: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
+
+
+def files_of(chapters: set[Chapter]) -> dict[str, bytes]:
+    pages = range(1, PAGES + 1)
+    return {f"{slug}/{n:03}/{page}.png": image(slug, n, page) for slug, n in chapters for page in pages}
+
+
+def edition(number: int) -> set[Chapter]:
+    return {(slug, n) for slug in MANGA for n in chapters_of(slug, number)}
+
+
+def jobs_in(url: str) -> list[tenure.JobSeen]:
+    with tenure.open(url) as queue:
+        return list(queue.list(limit=1_000))
+
+
+def dropped(url: str) -> set[Chapter]:
+    with store.transaction(url) as db:
+        return {tuple(row) for row in db.run("SELECT manga, number FROM crawler_chapters WHERE dropped")}
+
+
+def test_a_killed_crawler_goes_on_and_has_every_page_exactly_once(url: str, out: Path) -> None:
+    with Site(session=25) as site:
+        site.hold(after=40)
+        crawler = start(url, out, site)
+        wait_for(crawler, lambda: len(list(out.glob("*/*/*.png"))) == 40)
+        crawler.send_signal(signal.SIGKILL)
+        end(crawler)
+        before = [f.relative_to(out) for f in out.glob("*/*/*.png")]
+        unfinished = next(f for f in out.glob("*/*") if len(list(f.glob("*.png"))) < PAGES)
+        (unfinished / "half-a-page.part").write_bytes(b"written by a worker that was killed")
+        site.let_go()
+        crawl(url, out, site)
+        assert files_in(out) == files_of(edition(1))
+        again = [f for f in before if site.requests[f"/image/{f.parts[0]}/{int(f.parts[1])}/{f.name}"] != 1]
+        assert again == []
+    jobs = jobs_in(url)
+    assert {(job.state, job.attempt) for job in jobs} == {(tenure.State.DONE, 1)}
+    assert "sync_chapter_content" in {job.kind for job in jobs if job.crashes}
+
+
+def test_an_expired_login_burns_no_attempt(url: str, out: Path) -> None:
+    with Site(session=15) as site:
+        crawl(url, out, site)
+        assert site.logins > 5
+        assert site.refused >= site.logins
+    assert {(job.state, job.attempt) for job in jobs_in(url)} == {(tenure.State.DONE, 1)}
+    assert files_in(out) == files_of(edition(1))
+
+
+def test_a_crawler_that_is_asked_to_stop_leaves_nothing_running_and_goes_on_later(
+    url: str, out: Path
+) -> None:
+    with Site() as site:
+        site.hold(after=20)
+        crawler = start(url, out, site)
+        wait_for(crawler, lambda: len(list(out.glob("*/*/*.png"))) == 20)
+        crawler.send_signal(signal.SIGINT)
+        site.let_go()
+        assert end(crawler)[0] == 130
+        assert {job.state for job in jobs_in(url)} == {tenure.State.READY, tenure.State.DONE}
+        crawl(url, out, site)
+    assert files_in(out) == files_of(edition(1))
+
+
+def test_new_chapters_are_fetched_and_vanished_ones_are_kept_and_dropped(url: str, out: Path) -> None:
+    with Site() as site:
+        crawl(url, out, site)
+        assert dropped(url) == set()
+        site.edition = 2
+        crawl(url, out, site)
+        assert dropped(url) == edition(1) - edition(2) != set()
+        fetched = [j.payload["step"] for j in jobs_in(url) if j.kind == "sync_chapter_content"]
+        assert len(fetched) == len(edition(1) | edition(2))
+        assert {(step["manga"], step["chapter"]) for step in fetched} == edition(1) | edition(2)
+        assert files_in(out) == files_of(edition(1) | edition(2))
+        site.edition = 1
+        crawl(url, out, site)
+        assert dropped(url) == edition(2) - edition(1) != set()
+        assert {n for path, n in site.requests.items() if path.startswith("/image/")} == {1}
+
+
+def test_a_chapter_that_vanishes_before_it_was_fetched_is_dropped(url: str, out: Path) -> None:
+    lists = [f"/manga/{slug}/chapters" for slug in MANGA]
+    with Site() as site:
+        site.hold(after=0)
+        crawler = start(url, out, site)
+        wait_for(crawler, lambda: all(site.requests[path] for path in lists))
+        site.edition = 2
+        site.let_go()
+        code, told = end(crawler)
+    assert code == 0, told
+    assert dropped(url) == edition(1) - edition(2)
+    assert files_in(out).items() >= files_of(edition(1) & edition(2)).items()
+    assert {job.state for job in jobs_in(url)} == {tenure.State.DONE}
+
+
+def test_a_fresh_crawl_forgets_the_jobs_the_records_and_the_pages_and_nothing_else(
+    url: str, out: Path
+) -> None:
+    with Site() as site:
+        crawl(url, out, site)
+        first = {job.id for job in jobs_in(url)}
+        (out / "notes.txt").write_bytes(b"not the crawler's")
+        crawl(url, out, site, "--fresh")
+        assert {n for path, n in site.requests.items() if path.startswith("/image/")} == {2}
+    assert first & {job.id for job in jobs_in(url)} == set()
+    assert files_in(out) == files_of(edition(1)) | {"notes.txt": b"not the crawler's"}
