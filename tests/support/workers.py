@@ -54,7 +54,7 @@ class Note(NamedTuple):
 class WorkerProcess:
     """`tenure worker` as a process."""
 
-    def __init__(self, scene: Scene, *args: str) -> None:
+    def __init__(self, scene: Scene, address: str, *args: str) -> None:
         self._log = scene.folder / f"worker-{len(scene.started)}.log"
         environment = {
             k: v for k, v in os.environ.items() if k != "DATABASE_URL" and not k.startswith("TENURE_")
@@ -66,7 +66,7 @@ class WorkerProcess:
         }
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-W", "error", "-m", "tenure", "worker", ADDRESS, *args],
+                [sys.executable, "-W", "error", "-m", "tenure", "worker", address, *args],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -113,9 +113,9 @@ class Scene:
         self.started: list[WorkerProcess] = []
         self.q = tenure.open(url)
 
-    def start(self, *args: str) -> WorkerProcess:
+    def start(self, *args: str, address: str = ADDRESS) -> WorkerProcess:
         """Start a worker with these arguments."""
-        worker = WorkerProcess(self, *args)
+        worker = WorkerProcess(self, address, *args)
         self.started.append(worker)
         return worker
 

@@ -11,8 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from tenure.errors import UsageError
+from tenure.kinds import Kinds
 
 __all__ = ["address_of", "load", "surroundings"]
+
+_SCRIPT = "__tenure_"
+"""How the modules made of scripts are named: they can be found again only by their path."""
 
 
 def load(address: str) -> Any:
@@ -24,8 +28,8 @@ def load(address: str) -> Any:
     app: Any = module
     for part in name.split("."):
         app = getattr(app, part, None)
-    if app is None or not hasattr(app, "kinds"):
-        apps = [n for n, v in vars(module).items() if hasattr(v, "kinds") and not isinstance(v, type)]
+    if not _is_app(app):
+        apps = [n for n, v in vars(module).items() if _is_app(v)]
         known = f"it has {', '.join(apps)}" if apps else "it has no tenure.App"
         raise UsageError(f"{address!r}: {where} has no app named {name!r}; {known}")
     return app
@@ -40,7 +44,7 @@ def address_of(app: object, module_name: str) -> str | None:
     if name is None:
         return None
     spec = getattr(module, "__spec__", None)
-    if spec is not None and spec.name and spec.name != "__main__":
+    if spec is not None and spec.name and spec.name != "__main__" and not spec.name.startswith(_SCRIPT):
         where = spec.name.removesuffix(".__main__") if module_name != "__main__" else spec.name
         return f"{where}:{name}"
     file = getattr(module, "__file__", None)
@@ -50,6 +54,10 @@ def address_of(app: object, module_name: str) -> str | None:
 def surroundings(**more: str) -> dict[str, str]:
     """The environment of a process that is to find the same modules as this one."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **more}
+
+
+def _is_app(thing: object) -> bool:
+    return isinstance(getattr(thing, "kinds", None), Kinds)
 
 
 def _from_module(name: str) -> ModuleType:
@@ -71,7 +79,7 @@ def _from_file(path: Path) -> ModuleType:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    name = f"__tenure_{path.stem}__"
+    name = f"{_SCRIPT}{path.stem}__"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{str(path)!r} is no Python file")

@@ -1,6 +1,6 @@
 """A pool: one parent that keeps N worker processes alive.
 
-A child that dies is started again, at once the first time, then after longer and longer rests; the parent tells the store
+A child that dies is started again, after half a second, then after longer and longer rests; the parent tells the store
 who had been running what, so nothing waits for a lease. Signals are passed on. Children leave when their parent is gone.
 """
 
@@ -20,7 +20,10 @@ from tenure.worker.address import surroundings
 from tenure.worker.marks import folder_of, read_marks
 from tenure.worker.settings import WorkerSettings
 
-__all__ = ["Pool"]
+__all__ = ["PARENT", "Pool"]
+
+PARENT = "TENURE_POOL_PARENT"
+"""The variable that tells a pool's worker who its parent is."""
 
 log = logging.getLogger("tenure")
 _LOOK = 0.1
@@ -56,6 +59,7 @@ class Pool:
         self._command = list(command or child_command(address, settings))
         self._places = [_Place(n) for n in range(processes)]
         self._stops = 0
+        self._unreported: list[tuple[int, str]] = []
         self._queue: Queue | None = None
 
     def run(self) -> None:
@@ -65,19 +69,29 @@ class Pool:
             while self._tend():
                 time.sleep(_LOOK)
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             self._kill_all()
+            for pid, how in self._unreported:
+                self._report(pid, how)
             if self._queue is not None:
                 self._queue.close()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _on_signal(self, _number: int, _frame: object) -> None:
         self._stops += 1
         if self._stops == 1:
-            self._deadline = time.monotonic() + self._settings.grace.total_seconds() + 2
+            grace = self._settings.grace.total_seconds()
+            self._deadline = time.monotonic() + grace + 2
+            # Should the database keep the parent from leaving, the kernel ends it.
+            signal.setitimer(signal.ITIMER_REAL, grace + 10)
         for place in self._places:
-            if place.process is not None:
-                place.process.send_signal(signal.SIGTERM)
+            self._pass_on(place)
+
+    def _pass_on(self, place: _Place) -> None:
+        """The first word is SIGTERM; the second is another signal, so that hearing the first twice is not taken for it."""
+        if place.process is not None:
+            place.process.send_signal(signal.SIGTERM if self._stops == 1 else signal.SIGINT)
 
     def _tend(self) -> bool:
         """Look after each place; False once the pool was told to stop and everybody has left."""
@@ -91,10 +105,12 @@ class Pool:
         return not self._stops or any(p.process is not None for p in self._places)
 
     def _start(self, place: _Place) -> None:
-        env = surroundings(TENURE_POOL_PARENT=str(os.getpid()))
+        env = surroundings(**{PARENT: str(os.getpid())})
         # A session of its own: a terminal's Ctrl-C reaches the parent only, which passes it on once.
         place.process = subprocess.Popen(self._command, env=env, start_new_session=True)
         place.since = time.monotonic()
+        if self._stops:  # told so while it was being started
+            self._pass_on(place)
         log.info("pool: process %d of %d has pid %d", place.number + 1, len(self._places), place.process.pid)
 
     def _bury(self, place: _Place, process: subprocess.Popen[bytes]) -> None:
@@ -103,6 +119,10 @@ class Pool:
         lived = time.monotonic() - place.since
         if code == 0:
             place.rest = 0.0
+        elif self._stops:
+            # Reported when all are gone: one that is still to be killed may be holding up the database.
+            log.error("pool: process %d %s", process.pid, told(code))
+            self._unreported.append((process.pid, told(code)))
         else:
             self._report(process.pid, told(code))
             place.rest = (
@@ -111,7 +131,7 @@ class Pool:
             log.error("pool: process %d %s; it is started again in %g s", process.pid, told(code), place.rest)
         place.due = time.monotonic() + place.rest
 
-    def _report(self, pid: int, how: str) -> None:
+    def _report(self, pid: int, how: str, *, crashed: bool = True) -> None:
         """Tell the store what the dead child had been running."""
         for path in self._marks.glob(f"{pid}-*.marks"):
             left = read_marks(path)
@@ -122,7 +142,7 @@ class Pool:
                     self._queue = self._open()
                 taken = self._queue.vanished(
                     left.worker,
-                    started=left.started,
+                    started=left.started if crashed else (),
                     story=f"worker {left.worker} {how} while it ran this job",
                 )
                 path.unlink(missing_ok=True)
@@ -132,12 +152,14 @@ class Pool:
                 log.exception("pool: what worker %s held could not be taken back", left.worker)
 
     def _kill_all(self) -> None:
-        for place in self._places:
-            if place.process is not None and place.process.poll() is None:
-                log.error("pool: process %d did not leave in time and is killed", place.process.pid)
-                place.process.kill()
-                place.process.wait()
-                self._bury(place, place.process)
+        """Those that did not leave in time; what they ran has not crashed, they are killed for leaving late."""
+        late = [p.process for p in self._places if p.process is not None and p.process.poll() is None]
+        for process in late:
+            log.error("pool: process %d did not leave in time and is killed", process.pid)
+            process.kill()
+        for process in late:
+            process.wait()
+            self._report(process.pid, "", crashed=False)
 
 
 def told(code: int) -> str:

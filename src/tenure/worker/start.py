@@ -24,7 +24,9 @@ from tenure.events import Listeners
 from tenure.janitor.janitor import Janitor
 from tenure.janitor.settings import JanitorSettings
 from tenure.kinds import Kinds
+from tenure.newjob import check_whole
 from tenure.service import Service
+from tenure.worker.pool import PARENT as _POOL_PARENT
 from tenure.worker.pool import Pool
 from tenure.worker.run import Middleware
 from tenure.worker.settings import WorkerSettings, lines_of, positive_span
@@ -33,6 +35,7 @@ from tenure.worker.worker import Worker
 __all__ = ["Startable", "make_worker", "start", "worker_settings"]
 
 log = logging.getLogger("tenure")
+MAX_PREFETCH, MAX_PROCESSES = 100_000, 1_000
 
 
 class Startable(Protocol):
@@ -71,13 +74,13 @@ def worker_settings(
         lines=lines_of(queues, concurrency),
         lease=given,
         poll=min(positive_span(poll, "poll"), parse("5s")),
-        prefetch=prefetch,
+        prefetch=check_whole(prefetch, "prefetch", 0, MAX_PREFETCH),
         settle_delay=parse(settle_delay, "settle_delay"),
         grace=positive_span(grace, "grace"),
-        children=children,
+        children=check_whole(children, "children", 0, MAX_PROCESSES),
         janitor=janitor,
-        max_jobs=max_jobs,
-        max_memory=max_memory,
+        max_jobs=None if max_jobs is None else check_whole(max_jobs, "max_jobs", 1, sys.maxsize),
+        max_memory=None if max_memory is None else check_whole(max_memory, "max_memory", 1, sys.maxsize),
     )
 
 
@@ -102,7 +105,7 @@ def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
 def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
     """Work until told to stop."""
     settings = worker_settings(**given)
-    if processes > 1:
+    if check_whole(processes, "processes", 1, MAX_PROCESSES) > 1:
         if app.address is None:
             raise UsageError("other processes cannot import this app; define it in a module or a script")
         Pool(app.address, app.open, processes, settings, place=app.url).run()
@@ -112,17 +115,15 @@ def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
 
 def run_here(worker: Worker, settings: WorkerSettings) -> None:
     """Run a worker in this process until a signal stops it."""
-    watchdog = threading.Timer(settings.grace.total_seconds(), _give_up)
-    watchdog.daemon = True
-    told = False
+    end = _End(worker, settings.grace.total_seconds())
+    worker.on_stop = end.near
+    told: set[int] = set()
 
     def on_signal(number: int, _frame: object) -> None:
-        nonlocal told
-        if not told:
-            told = True
-            watchdog.start()
-        log.info("%s: the worker stops", signal.Signals(number).name)
-        worker.stop()
+        # A pool's worker may hear the same word from its parent and from whoever tells all processes: once is meant.
+        if number not in told or _POOL_PARENT not in os.environ:
+            told.add(number)
+            worker.stop()
 
     before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
     parent = _Parent(worker)
@@ -130,10 +131,40 @@ def run_here(worker: Worker, settings: WorkerSettings) -> None:
     try:
         asyncio.run(worker.run())
     finally:
-        watchdog.cancel()
+        end.reached()
         parent.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class _End:
+    """Sees to it that a worker told to stop is gone when the grace period is over."""
+
+    def __init__(self, worker: Worker, grace: float) -> None:
+        self._worker, self._grace = worker, grace
+        self._timer = threading.Timer(grace, self._give_up)
+        self._timer.daemon = True
+        self._alarm: tuple[float, float] | None = None
+
+    def near(self) -> None:
+        """The worker was told to stop."""
+        if self._alarm is None:
+            # Should even giving up hang (on a log that nobody reads), the kernel ends the process.
+            self._alarm = signal.setitimer(signal.ITIMER_REAL, self._grace + 2)
+            self._timer.start()
+
+    def reached(self) -> None:
+        """The worker has stopped in time."""
+        self._timer.cancel()
+        if self._alarm is not None:
+            signal.setitimer(signal.ITIMER_REAL, *self._alarm)
+
+    def _give_up(self) -> None:
+        self._worker.leave()
+        log.error("the grace period is over; leaving what hangs behind")
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(1)
 
 
 class _Parent(Service):
@@ -142,7 +173,7 @@ class _Parent(Service):
     def __init__(self, worker: Worker) -> None:
         super().__init__("parent")
         self._worker, self._told = worker, False
-        self._pid = os.environ.get("TENURE_POOL_PARENT")
+        self._pid = os.environ.get(_POOL_PARENT)
 
     def tick(self) -> float:
         """Look whether the parent is still there."""
@@ -151,10 +182,3 @@ class _Parent(Service):
             log.warning("the pool's parent is gone: the worker stops")
             self._worker.stop()
         return 1.0 if self._pid is not None else 3_600.0
-
-
-def _give_up() -> None:
-    log.error("the grace period is over; leaving what hangs behind")
-    logging.shutdown()
-    sys.stdout.flush()
-    os._exit(1)

@@ -1,0 +1,135 @@
+"""A pool of worker processes: those that die or are used up are replaced, and all leave with their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+from itertools import count
+
+import pytest
+
+from tenure import State
+from tests.support.workers import Scene, WorkerProcess, alive, until
+
+_SOON = ("--poll", "200ms")
+
+
+def a_job_on_each(scene: Scene, pool: WorkerProcess, kind: str, processes: int) -> dict[int, str]:
+    """Enqueue until every process of the pool has begun one; which job each of them runs, by pid."""
+    until(lambda: pool.log.count("works on") >= processes)
+    at = dict[int, str]()
+    for _ in count():
+        at |= {note.pid: note.id for note in scene.notes()}
+        if len(at) >= processes:
+            return at
+        [job] = scene.enqueue(kind)
+        scene.begun(job)
+    raise AssertionError
+
+
+def test_a_child_that_was_killed_is_replaced_and_its_job_runs_again(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", "--lease", "600s", *_SOON)
+    at = a_job_on_each(scene, pool, "hold", 2)
+    victim, job = at.popitem()
+    os.kill(victim, signal.SIGKILL)
+    again = scene.begun(job, 2)
+    assert again.pid != victim
+    until(lambda: len(pool.children) == 3)
+    assert scene.job(job).crashes == 1
+    assert "was killed by SIGKILL" in scene.q.history(job)[0].message
+    scene.open_gate()
+    until(lambda: scene.counts == {"done": 2})
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+
+
+def test_a_child_leaves_after_so_many_jobs_and_another_takes_its_place(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", "--max-jobs", "10", *_SOON)
+    jobs = scene.enqueue("tells", 30)
+    until(lambda: len(pool.children) > 2)
+    jobs += scene.enqueue("tells", 30)
+    until(lambda: len(pool.children) > 3 and scene.counts == {"done": 60})
+    assert len({note.pid for note in scene.notes()}) > 1
+    assert {(job.attempt, job.crashes) for job in scene.jobs(jobs)} == {(1, 0)}
+    assert "was killed" not in pool.log
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+
+
+def test_a_child_that_uses_too_much_memory_leaves_and_another_takes_its_place(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", "--max-memory", str(200 << 20), *_SOON)
+    jobs = scene.enqueue("grows", 12)
+    until(lambda: scene.counts == {"done": 12})
+    assert "makes room for a fresh one" in pool.log
+    until(lambda: len(pool.children) > 2)
+    assert {job.crashes for job in scene.jobs(jobs)} == {0}
+
+
+def test_children_leave_when_their_parent_was_killed(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", *_SOON)
+    at = a_job_on_each(scene, pool, "hold", 2)
+    pool.kill()
+    until(lambda: pool.log.count("the pool's parent is gone") == 2)
+    scene.open_gate()
+    until(lambda: not any(alive(pid) for pid in pool.children))
+    assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_told_to_stop_a_pool_finishes_what_runs(scene: Scene, how: signal.Signals) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", *_SOON)
+    at = a_job_on_each(scene, pool, "hold", 2)
+    later = scene.enqueue("good", 5)
+    pool.send(how)
+    until(lambda: pool.log.count("stops: 1 jobs are running") == 2)
+    scene.open_gate()
+    assert pool.left() == 0
+    assert not any(alive(pid) for pid in pool.children)
+    assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
+    assert {(job.state, job.attempt) for job in scene.jobs(later)} == {(State.READY, 0)}
+
+
+def test_told_twice_a_pool_gives_back_what_runs_at_once(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", "--grace", "600s", *_SOON)
+    at = a_job_on_each(scene, pool, "hold", 2)
+    pool.send(signal.SIGTERM)
+    until(lambda: pool.log.count("stops: 1 jobs are running") == 2)
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+    back = scene.jobs(list(at.values()))
+    assert {(job.state, job.attempt, job.crashes) for job in back} == {(State.READY, 0, 0)}
+
+
+def test_a_child_told_by_its_parent_and_by_others_has_been_told_once(scene: Scene) -> None:
+    """A process manager may send its signal to every process of a service."""
+    pool = scene.start("--processes", "2", "-c", "1", *_SOON)
+    at = a_job_on_each(scene, pool, "hold", 2)
+    for pid in [*pool.children, pool.pid]:
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: pool.log.count("stops: 1 jobs are running") == 2)
+    scene.open_gate()
+    assert pool.left() == 0
+    assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
+
+
+def test_a_child_that_holds_the_interpreter_does_not_keep_the_pool(scene: Scene) -> None:
+    """No Python runs in it, so it hears no signal: its parent kills it, and its job has not crashed."""
+    [job] = scene.enqueue("grabs", seconds=3_600)
+    pool = scene.start("--processes", "2", "--grace", "1s")
+    scene.begun(job)
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+    seen = scene.job(job)
+    assert (seen.state, seen.attempt, seen.crashes) == (State.READY, 0, 0)
+
+
+def test_a_pool_works_for_an_app_in_a_script(scene: Scene) -> None:
+    script = scene.folder / "shop.py"
+    script.write_text("import tenure\nshop = tenure.App()\n"
+                      "@shop.job\nasync def sell() -> None: ...\n"
+                      "@shop.job(isolate=True)\ndef wrap() -> None: ...\n")  # fmt: skip
+    jobs = scene.enqueue("sell", 5) + scene.enqueue("wrap", 1)
+    pool = scene.start("--processes", "2", address=f"{script}:shop")
+    until(lambda: scene.counts == {"done": len(jobs)})
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
