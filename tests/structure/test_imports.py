@@ -62,3 +62,26 @@ def test_opening_postgresql_imports_no_other_driver(postgres_url: str) -> None:
 @pytest.mark.parametrize("module", ["tenure.errors", "tenure.outcome", "tenure.retry", "tenure.job"])
 def test_plain_values_need_no_driver(module: str) -> None:
     assert not imported_by(f"import {module}") & {*DRIVERS, "msgspec"}
+
+
+COMMAND = "import sys; from tenure.cli import main; main({args!r}, standalone_mode=False)"
+
+
+@pytest.mark.parametrize(
+    "args", [["--help"], ["--version"], ["worker", "--help"], ["janitor", "--help"]], ids=" ".join
+)
+def test_the_commands_help_needs_no_driver_and_no_event_loop(args: list[str]) -> None:
+    program = (
+        f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()): {COMMAND.format(args=args)}"
+    )
+    assert not imported_by(program) & {*DRIVERS, "asyncio", "cronsim", "uuid_utils"}
+
+
+def test_the_commands_help_costs_less_than_100_ms() -> None:
+    program = f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()): {COMMAND.format(args=['--help'])}"
+    assert cpu_seconds(program) - cpu_seconds("pass") < 0.100
+
+
+def test_importing_an_app_needs_no_driver_and_no_pydantic(tmp_path: Path) -> None:
+    program = "import tenure\napp = tenure.App()\n@app.job\nasync def send(to: str) -> str: return to\nsend.call('a')"
+    assert not imported_by(program) & {*DRIVERS, "click", "pydantic"}

@@ -48,4 +48,12 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tenure.__version__, prog_name="tenure")
 def main() -> None:
-    """Tenure: a durable job queue in the database you already have."""
+    """Tenure: a durable job queue in the database you already have.
+
+    \b
+    tenure demo                   see it at work, on SQLite, in a temporary file
+    tenure worker shop.jobs:app   run the jobs of the tenure.App named app in shop/jobs.py
+
+    The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db.
+    `tenure COMMAND --help` tells more.
+    """

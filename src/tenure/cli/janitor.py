@@ -35,4 +35,6 @@ def command(app: str, once: bool, as_json: bool, log_format: str, log_level: str
         click.echo(json.dumps(moved))
     elif once:
         for chore, count in moved.items():
-            click.echo(f"{chore:<9} {count:>8,}")
+            click.echo(f"{chore:<9} {count:>8,}" if count >= 0 else f"{chore:<9}   failed")
+    if once and -1 in moved.values():
+        raise click.ClickException("a chore failed; the log says why")

@@ -6,18 +6,21 @@ queue that is not named. Without any, one line of `concurrency` slots takes from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from tenure.duration import Duration, parse
-from tenure.errors import FieldError
+from tenure.errors import FieldError, FieldTypeError
 from tenure.newjob import check_name, check_whole
 
 __all__ = ["LineTerms", "WorkerSettings", "lines_of"]
 
 MAX_CONCURRENCY = 10_000
 DEFAULT_CONCURRENCY = 50
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_LIKE_A_NUMBER = re.compile(r"[+-]?\d*[.,]?\d*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,14 @@ def lines_of(queues: Sequence[str] | None, concurrency: int | None) -> tuple[Lin
     share = check_whole(given, "concurrency", 1, MAX_CONCURRENCY)
     if not queues:
         return (LineTerms(None, None, share),)
+    if isinstance(queues, str):
+        raise FieldTypeError("queues", "must be a list", queues, f'write ["{queues}"]')
     named: dict[str, int] = {}
     for text in queues:
-        name, _, count = text.rpartition(":") if _is_counted(text) else (text, "", str(share))
+        name, count = _counted(check_name(text, "queues"), share)
         if name in named:
             raise FieldError("queues", "must name each queue once", text)
-        if name != "*":
-            check_name(name, "queues")
-        named[name] = check_whole(int(count), "queues", 1, MAX_CONCURRENCY)
+        named[name] = count
     others = tuple(name for name in named if name != "*")
     return tuple(
         LineTerms(None, others or None, count) if name == "*" else LineTerms((name,), None, count)
@@ -80,9 +83,14 @@ def lines_of(queues: Sequence[str] | None, concurrency: int | None) -> tuple[Lin
     )
 
 
-def _is_counted(text: str) -> bool:
+def _counted(text: str, share: int) -> tuple[str, int]:
+    """A queue and how many of its jobs at a time; a name may have colons of its own, but not before a number."""
     name, colon, count = text.rpartition(":")
-    return bool(name and colon and count.isdecimal())
+    if not colon or (name != "*" and not _LIKE_A_NUMBER.fullmatch(count)):
+        return text, share
+    if not name or not _NUMBER.fullmatch(count):
+        raise FieldError("queues", "must be NAME or NAME:N", text, 'write "mail:10", or "*:4" for all others')
+    return check_name(name, "queues"), check_whole(int(count), "queues", 1, MAX_CONCURRENCY)
 
 
 def positive_span(value: Duration, name: str) -> timedelta:
