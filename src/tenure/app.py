@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, Unpack, overload
 
+from tenure.app_hooks import HookOptions, Told, check_hook
 from tenure.app_schedules import CodeSchedule, Schedules
 from tenure.client.queue import AsyncQueue, Queue, aopen
 from tenure.client.queue import open as open_queue
@@ -24,6 +25,7 @@ from tenure.client.verbs import Clock
 from tenure.config import choose_url
 from tenure.context import Context
 from tenure.cron import Missed
+from tenure.dead import DeadJob
 from tenure.duration import Duration
 from tenure.errors import FieldError, FieldTypeError, UnknownKind
 from tenure.events import Event, Listeners
@@ -195,11 +197,14 @@ class App:
 
         An `async def` runs on the worker's event loop, a `def` in a thread, either in a child process with
         `isolate=True`. `settle="now"` ends each job by itself, at once, instead of with others a few milliseconds later.
+        `on_dead` is another kind, whose function takes `dead: tenure.DeadJob`: it gets a job for every one that dies.
         """
         terms = terms_of(
             queue=queue, priority=priority, max_attempts=max_attempts, retry=retry, timeout=timeout, isolate=isolate,
             settle=settle, keep_result=keep_result, on_dead=on_dead,
         )  # fmt: skip
+        if on_dead is not None:
+            self.kinds.find(check_hook(on_dead).name)
 
         def make(given: Callable[..., Any]) -> Kind[Any, Any, Any]:
             if not callable(given):
@@ -215,6 +220,28 @@ class App:
             return made
 
         return _Decorator(make) if function is None else make(function)
+
+    @overload
+    def on_dead(self, function: Told, /) -> Kind[[DeadJob], Any, Any]: ...
+    @overload
+    def on_dead(self, /, **options: Unpack[HookOptions]) -> Callable[[Told], Kind[[DeadJob], Any, Any]]: ...
+
+    def on_dead(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a kind that gets a job for every job that dies, but for its own and other hooks'.
+
+        `@app.on_dead` above `def tell(dead: tenure.DeadJob)`, bare or with the options of `@app.job`.
+        """
+
+        def make(given: Callable[..., Any]) -> Kind[[DeadJob], Any, Any]:
+            made: Kind[[DeadJob], Any, Any] = self.job(**options)(given)
+            try:
+                self.kinds.told_all.append(check_hook(made).name)
+            except BaseException:
+                del self.kinds[made.name]
+                raise
+            return made
+
+        return make if function is None else make(function)
 
     def cron(
         self,

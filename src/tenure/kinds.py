@@ -131,6 +131,11 @@ def _is_async(function: Callable[..., Any]) -> bool:
 class Kinds(dict[str, "Kind[Any, Any, Any]"]):
     """The kinds of an app, by name."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.told_all: list[str] = []
+        """Those that are told of every death."""
+
     def find(self, name: str) -> Kind[Any, Any, Any]:
         """The kind of this name; the error names the nearest."""
         kind = self.get(name)

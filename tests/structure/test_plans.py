@@ -70,6 +70,9 @@ def work(q: tenure.Queue) -> None:
     q.enqueue("k0", queue="q0", priority=9, delay=0)
     [claim] = q.claim()
     assert q.settle(claim, tenure.Fail("no", retry_in=0))
+    q.hook("*", "tell")
+    [claim] = q.claim()
+    assert q.settle(claim, tenure.Bury("no"))
     q.promote()
     q.reclaim()
     q.vanished("w")
@@ -141,6 +144,7 @@ WHEN_FULL = [
     "progress",
     "get",
     "next_due",
+    "hooked",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -234,6 +238,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("expired", {"tenure_jobs_expiry"}),
         ("get", {"sqlite_autoindex_tenure_jobs_1"}),
         ("next_due", {"tenure_jobs_scheduled", "tenure_jobs_lease"}),
+        ("hooked", {"sqlite_autoindex_tenure_jobs_1"}),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
 from tenure.client.queue import Queue
 from tenure.clock import from_micros, machine_micros
@@ -56,6 +57,8 @@ class Janitor(Service):
         self._kinds, self._crons = sorted(kinds), list(crons)
         look = settings.look_every.total_seconds()
         self.chores = [
+            # Before those that find jobs dead.
+            Chore("hook", 3_600.0, lambda: store_hooks(queue, kinds)),
             Chore("promote", look, lambda: queue.promote(_BATCH)),
             Chore("reclaim", look, lambda: queue.reclaim(limit=_BATCH)),
             Chore("schedule", 3_600.0, self._store_schedules),
