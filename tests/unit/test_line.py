@@ -1,0 +1,171 @@
+"""A line: how many claims it asks for, who is woken for them, and what is left when it closes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from tenure.job import Claim
+from tenure.worker.line import Line
+from tenure.worker.settings import LineTerms
+
+
+def claims(count: int) -> list[Claim]:
+    """As many things to wait for a slot; a line never looks inside them."""
+    return cast("list[Claim]", [object() for _ in range(count)])
+
+
+def on_a_line(work: Callable[[Line], Awaitable[Any]], *, concurrency: int = 10, prefetch: int = 1_000) -> Any:
+    """Do this with a fresh line, on an event loop."""
+
+    async def whole() -> Any:
+        return await work(Line(LineTerms(None, None, concurrency), prefetch, asyncio.get_running_loop()))
+
+    return asyncio.run(whole())
+
+
+def hurry(line: Line, ended: int) -> None:
+    """Let it look as if so many jobs had ended within the last second."""
+    line.wanted()
+    line._since -= 1.0
+    line.ended += ended
+
+
+async def settle_down() -> None:
+    """Let every task take the steps it can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_it_asks_for_as_many_claims_as_slots_are_free() -> None:
+    async def work(line: Line) -> None:
+        assert line.wanted() == 10
+        line.running = 4
+        assert line.wanted() == 6
+        line.running = 10
+        assert line.wanted() == 0
+
+    on_a_line(work)
+
+
+def test_it_asks_for_nothing_while_more_than_half_of_what_it_wants_is_here() -> None:
+    async def work(line: Line) -> None:
+        line.sent += 6
+        line.deliver(claims(6))
+        assert line.wanted() == 0
+        line.buffer.pop()
+        assert line.wanted() == 5
+
+    on_a_line(work)
+
+
+def test_what_is_on_its_way_counts_as_here() -> None:
+    async def work(line: Line) -> None:
+        line.sent += 10
+        assert line.wanted() == 0
+        line.deliver(claims(10))
+        assert line.wanted() == 0
+        line.buffer.clear()
+        assert line.wanted() == 10
+
+    on_a_line(work)
+
+
+def test_short_jobs_come_in_large_batches_and_slow_ones_do_not() -> None:
+    async def work(line: Line) -> None:
+        hurry(line, 5_000)
+        assert line.wanted() == pytest.approx(10 + 500, abs=5)
+        line._rate = 0.0
+        hurry(line, 20)
+        assert line.wanted() == 10
+
+    on_a_line(work)
+
+
+@pytest.mark.parametrize("prefetch", [0, 7])
+def test_it_never_holds_more_than_it_was_told_to(prefetch: int) -> None:
+    async def work(line: Line) -> None:
+        hurry(line, 1_000_000)
+        assert line.wanted() == 10 + prefetch
+
+    on_a_line(work, prefetch=prefetch)
+
+
+def test_the_rate_is_forgotten_when_jobs_get_slow() -> None:
+    async def work(line: Line) -> None:
+        hurry(line, 5_000)
+        fast = line.wanted()
+        for _ in range(20):
+            hurry(line, 0)
+        assert fast > line.wanted() == 10
+
+    on_a_line(work)
+
+
+def test_a_delivery_wakes_as_many_slots_as_there_are_claims() -> None:
+    async def work(line: Line) -> None:
+        slots = [asyncio.create_task(line.something()) for _ in range(3)]
+        await settle_down()
+        line.deliver(claims(2))
+        await settle_down()
+        assert sorted(slot.done() for slot in slots) == [False, True, True]
+        line.deliver(claims(5))
+        await settle_down()
+        assert all(slot.result() for slot in slots)
+
+    on_a_line(work)
+
+
+def test_a_slot_does_not_wait_while_claims_are_here() -> None:
+    async def work(line: Line) -> None:
+        line.deliver(claims(1))
+        assert await line.something()
+
+    on_a_line(work)
+
+
+def test_a_slot_that_is_cancelled_as_it_is_woken_wakes_the_next() -> None:
+    async def work(line: Line) -> None:
+        first, second = (asyncio.create_task(line.something()) for _ in range(2))
+        await settle_down()
+        line.deliver(claims(1))
+        first.cancel()
+        assert await second
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    on_a_line(work)
+
+
+def test_a_slot_that_was_cancelled_before_is_not_woken_in_anothers_stead() -> None:
+    async def work(line: Line) -> None:
+        first, second = (asyncio.create_task(line.something()) for _ in range(2))
+        await settle_down()
+        first.cancel()
+        await settle_down()
+        line.deliver(claims(1))
+        assert await second
+
+    on_a_line(work)
+
+
+def test_closing_sends_every_slot_home_and_gives_back_what_waited() -> None:
+    async def work(line: Line) -> None:
+        slots = [asyncio.create_task(line.something()) for _ in range(3)]
+        await settle_down()
+        assert line.close() == []
+        assert [await slot for slot in slots] == [False] * 3
+        assert not await line.something()
+        assert line.wanted() == 0
+
+    async def full(line: Line) -> None:
+        given = claims(4)
+        line.deliver(given)
+        assert line.close() == given
+        assert not line.buffer
+
+    on_a_line(work)
+    on_a_line(full)
