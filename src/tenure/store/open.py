@@ -6,7 +6,7 @@ from tenure.config import PostgresPlace, locate
 from tenure.errors import StoreError
 from tenure.store.base import Store
 
-__all__ = ["open_store"]
+__all__ = ["erase_store", "open_store"]
 
 
 def open_store(url: str, *, patience: float = 5.0) -> Store:
@@ -23,3 +23,16 @@ def open_store(url: str, *, patience: float = 5.0) -> Store:
     from tenure.store.sqlite.store import SqliteStore
 
     return SqliteStore(place, patience=patience)
+
+
+def erase_store(url: str) -> None:
+    """Delete the store a URL names, with every job in it: a test's own, at its end. Nobody may have it open."""
+    place = locate(url)
+    if isinstance(place, PostgresPlace):
+        from tenure.store.postgres.erase import erase_schema
+
+        erase_schema(place)
+    else:
+        from tenure.store.sqlite.erase import erase_file
+
+        erase_file(place)
