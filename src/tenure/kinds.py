@@ -20,7 +20,8 @@ from tenure.errors import FieldError, FieldTypeError, UnknownKind
 from tenure.job import Order
 from tenure.newjob import NewJob, check_name, check_whole
 from tenure.retry import DEFAULT, RetryPolicy
-from tenure.signature import Returned, Signature
+from tenure.returned import Returned
+from tenure.signature import Signature
 
 if TYPE_CHECKING:
     from tenure.handle import Job, Producer

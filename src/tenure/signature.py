@@ -19,16 +19,9 @@ from tenure.errors import FieldError, FieldTypeError, PayloadError
 from tenure.job import decode_text
 from tenure.models import adapter, dump_any, dumped, has_model, load_any, loaded
 
-__all__ = ["Arguments", "Returned", "Signature"]
+__all__ = ["Signature", "rule_of"]
 
 _BAD_KINDS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-class Arguments(typing.NamedTuple):
-    """What a handler is called with."""
-
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
 
 
 class Signature:
@@ -148,14 +141,14 @@ class Signature:
         try:
             return msgspec.convert(plain, self._struct, str_keys=True, dec_hook=load_any)
         except msgspec.ValidationError as cause:
-            raise self._misfit(*_rule(cause), plain) from None
+            raise self._misfit(*rule_of(cause), plain) from None
 
     def arguments(self, text: str) -> tuple[Any, ...] | dict[str, Any]:
         """What a stored payload says: all arguments by place where that can be, else by name."""
         try:
             found = self._decode("{}" if text == "null" else text)
         except msgspec.ValidationError as cause:
-            raise self._misfit(*_rule(cause), text) from None
+            raise self._misfit(*rule_of(cause), text) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             found = self._converted(decode_text(text))  # msgspec reads no lone surrogates
         for name, model in self._models.items():
@@ -193,52 +186,6 @@ class Signature:
         return PayloadError("payload", path, rule, payload, f"{self._kind}{shape} is what it must fit")
 
 
-class Returned:
-    """What a function says it returns, for whoever waits for the result."""
-
-    def __init__(self, signature: Signature) -> None:
-        self._signature = signature
-
-    @cached_property
-    def _type(self) -> Any:
-        return self._signature.hints.get("return", Any)
-
-    @cached_property
-    def _model(self) -> Any:
-        return adapter(self._type) if has_model(self._type) else None
-
-    @cached_property
-    def _decode(self) -> Callable[[str], Any]:
-        try:
-            return msgspec.json.Decoder(self._type, dec_hook=load_any).decode
-        except TypeError as cause:
-            raise FieldTypeError(
-                "result", f"is annotated with a type that cannot travel ({cause})", str(self._type)
-            ) from None
-
-    def plain(self, value: Any) -> Any:
-        """The value as JSON can hold it."""
-        if self._model is not None:
-            return dumped(self._model, "", value, "result")
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_any)
-
-    def decoded(self, text: str | None) -> Any:
-        """A stored result as the function's return annotation has it."""
-        if text is None:
-            return None
-        if self._type in (Any, None, type(None)):
-            return decode_text(text)
-        if self._model is not None:
-            return loaded(self._model, "", decode_text(text), "result")
-        try:
-            return self._decode(text)
-        except msgspec.ValidationError as cause:
-            rule, path = _rule(cause)
-            raise PayloadError("result", path, rule, text, "look at job.get().result") from None
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return msgspec.convert(decode_text(text), self._type, str_keys=True, dec_hook=load_any)
-
-
 def _plain_value(name: str, value: Any, *, keyed: bool) -> Any:
     if value is None or type(value) in (str, int, bool, float):
         return value
@@ -259,7 +206,7 @@ def _is_keyed(annotation: Any) -> bool:
     return any(_is_keyed(part) for part in parts)
 
 
-def _rule(cause: Exception) -> tuple[str, str]:
+def rule_of(cause: Exception) -> tuple[str, str]:
     """What msgspec found wrong, and the path to it."""
     rule, _, path = str(cause).partition(" - at `$")
     return rule[:1].lower() + rule[1:], path.rstrip("`")

@@ -14,7 +14,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 import tenure
 from tenure.context import Context
 from tenure.payload import encode
-from tenure.signature import Returned, Signature
+from tenure.returned import Returned
+from tenure.signature import Signature
 
 
 class User(BaseModel):

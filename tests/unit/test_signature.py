@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 import tenure
 from tenure.context import Context
 from tenure.payload import MAX_PAYLOAD, encode
-from tenure.signature import Returned, Signature
+from tenure.returned import Returned
+from tenure.signature import Signature
 
 NOON = datetime(2024, 2, 29, 12, 0, 0, 123_456, tzinfo=UTC)
 SOME_ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
