@@ -26,6 +26,8 @@ __all__ = ["Chore", "Janitor"]
 log = logging.getLogger("tenure")
 _BATCH = 1_000
 _FIRE_EVERY = 1.0
+_AGAIN = 5.0
+"""How soon a chore that failed is tried again, at the latest."""
 
 
 @dataclass(slots=True)
@@ -94,7 +96,9 @@ class Janitor(Service):
         except Exception as error:
             log.warning("%s failed: %s", chore.name, error, exc_info=log.isEnabledFor(logging.DEBUG))
             self._listeners.tell(ChoreFailed(self._worker, chore.name, str(error)))
-        chore.due = time.monotonic() + chore.every
+            chore.due = time.monotonic() + min(chore.every, _AGAIN)
+        else:
+            chore.due = time.monotonic() + chore.every
         if moved:
             log.debug("%s: %d moved", chore.name, moved)
             self._listeners.tell(ChoreDone(self._worker, chore.name, moved, time.monotonic() - began))

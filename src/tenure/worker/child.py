@@ -43,6 +43,17 @@ class _Nowhere:
         """Nothing to do."""
 
 
+class _Owner:
+    """Settles claims in handlers' own transactions; the store is opened only for those who ask."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def settle_in(self, claim: Claim, connection: object, outcome: Any) -> Any:
+        """Settle inside the caller's transaction."""
+        return self._app.claim_owner.settle_in(claim, connection, outcome)
+
+
 class _Wire:
     """The worker's end of things, read in a thread and written from anywhere."""
 
@@ -95,7 +106,7 @@ async def _serve(app: Any, wire: _Wire) -> None:
     wire.send(Ready())
     while True:
         start = await line.get()
-        claim = Claim(start.row, start.worker, app.claim_owner)
+        claim = Claim(start.row, start.worker, _Owner(app))
         runner.progress = lambda context: wire.send(Told(*context.told))
         outcome: Outcome | None = await runner.run(claim, 0)
         wire.send(End(plain_outcome(outcome), claim.settled_in_transaction))

@@ -15,10 +15,10 @@ import socket
 import sys
 from collections.abc import Callable
 
-from tenure.errors import UsageError
+from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ChildCrashed, Listeners
 from tenure.job import Claim
-from tenure.outcome import Crashed, Outcome
+from tenure.outcome import Crashed, Outcome, Release
 from tenure.worker.address import surroundings
 from tenure.worker.run import Run
 from tenure.worker.wire import (
@@ -40,6 +40,7 @@ __all__ = ["Children"]
 log = logging.getLogger("tenure")
 _PATIENCE = {"cancel": 5.0, "leave": 1.0}
 """How long a child may take to stop by itself, by why it should; otherwise it is killed at once."""
+_GOODBYE = 1.0
 
 
 class Child:
@@ -98,6 +99,7 @@ class Children:
         self._address, self._marking = address, marking
         self._listeners, self._worker = listeners, worker
         self._idle: list[Child] = []
+        self._all: set[Child] = set()
         self._free = asyncio.Semaphore(most or os.cpu_count() or 1)
         self._suspects = asyncio.Lock()
 
@@ -106,29 +108,40 @@ class Children:
         """Whether a child could import the app."""
         return self._address is not None
 
-    async def run(self, run: Run, *, suspect: bool) -> Outcome | None:
-        """Run it in a child; never raises for what becomes of it there."""
+    async def run(self, run: Run, begun: Callable[[Run], None], *, suspect: bool) -> Outcome | None:
+        """Run it in a child, and say when it has begun; never raises for what becomes of it there."""
         try:
             if not suspect:
                 async with self._free:
-                    return await self._run(run)
+                    return await self._run(run, begun)
             async with self._suspects:
                 loop = asyncio.get_running_loop()
-                if not await loop.run_in_executor(None, self._marking, run.claim):
-                    return None
-                return await self._run(run)
+                try:
+                    stands = await loop.run_in_executor(None, self._marking, run.claim)
+                except StoreUnavailable:
+                    return Release()  # it has not started, so this is no failure of its own
+                return await self._run(run, begun) if stands else None
         except asyncio.CancelledError:
             return run.stopped()
 
-    def close(self) -> None:
-        """Let all idle ones go."""
-        while self._idle:
-            self._idle.pop().close()
+    async def close(self) -> None:
+        """Let all of them go, and wait until they have gone; those that do not go are killed."""
+        self._idle.clear()
+        children = list(self._all)
+        for child in children:
+            child.close()
+        if children:
+            leaving = [asyncio.ensure_future(child.process.wait()) for child in children]
+            await asyncio.wait(leaving, timeout=_GOODBYE)
+            for child in children:
+                child.kill_while(lambda: True)
+            await asyncio.wait(leaving, timeout=_GOODBYE)
 
-    async def _run(self, run: Run) -> Outcome | None:
+    async def _run(self, run: Run, begun: Callable[[Run], None]) -> Outcome | None:
         child = self._idle.pop() if self._idle else await self._spawn()
         killed: list[str] = []
         loop = asyncio.get_running_loop()
+        begun(run)
 
         def stop(why: str) -> None:
             killed.append(why)
@@ -151,7 +164,7 @@ class Children:
                     pass
 
     async def _died(self, run: Run, child: Child, killed: list[str]) -> Outcome | None:
-        story = await child.story()
+        story = await self._end(child)
         if killed:
             return run.stopped()
         log.warning("job %s (%s): %s", run.claim.id, run.claim.kind, story)
@@ -161,21 +174,39 @@ class Children:
     async def _spawn(self) -> Child:
         if self._address is None:
             raise UsageError("a child process cannot import this app; define it in a module or a script")
+        # Whoever waits for it may be told to stop meanwhile; the child is there for the next one all the same.
+        spawning = asyncio.ensure_future(self._start(self._address))
+        try:
+            return await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            spawning.add_done_callback(self._spare)
+            raise
+
+    def _spare(self, spawning: asyncio.Future[Child]) -> None:
+        if not spawning.cancelled() and spawning.exception() is None:
+            self._idle.append(spawning.result())
+
+    async def _start(self, address: str) -> Child:
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tenure.worker.child", self._address, str(theirs.fileno()),
+                sys.executable, "-m", "tenure.worker.child", address, str(theirs.fileno()),
                 pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=surroundings(),
             )  # fmt: skip
         finally:
             theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours)
         child = Child(process, reader, writer)
+        self._all.add(child)
         match await child.receive():
             case Ready():
                 return child
             case Refused(why=why):
-                child.close()
-                raise UsageError(f"a child process could not import {self._address}: {why}")
+                await self._end(child)
+                raise UsageError(f"a child process could not import {address}: {why}")
             case _:
-                raise UsageError(f"a child process for {self._address} did not start: {await child.story()}")
+                raise UsageError(f"a child process for {address} did not start: {await self._end(child)}")
+
+    async def _end(self, child: Child) -> str:
+        self._all.discard(child)
+        return await child.story()

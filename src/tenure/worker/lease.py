@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -33,6 +33,7 @@ class Flight(Protocol):
 
     claim: Claim
     context: Context
+    begun: bool
 
 
 class Keeper(Service):
@@ -46,9 +47,9 @@ class Keeper(Service):
         queues: Sequence[str] | None,
         kinds: Sequence[str],
         lease: timedelta,
-        held: Mapping[JobId, Claim],
+        held: Collection[Claim],
         runs: Mapping[JobId, Flight],
-        renewed: Callable[[Renewed], None],
+        renewed: Callable[[Renewed, Sequence[Claim]], None],
         outage: Callable[[str, Exception], None],
         about: Callable[[], dict[str, object]],
     ) -> None:
@@ -96,14 +97,19 @@ class Keeper(Service):
             super().failed(error)
 
     def _keep(self) -> None:
-        claims = list(self._held.values())
-        started = [c.id for c in claims if c.id in self._runs]
+        # A job that was lost may be held here again before it is settled: only its newest claim can be kept.
+        newest: dict[JobId, Claim] = {}
+        for claim in list(self._held):
+            if claim.id not in newest or newest[claim.id].epoch < claim.epoch:
+                newest[claim.id] = claim
+        claims = list(newest.values())
+        started = [c.id for c in claims if (run := self._runs.get(c.id)) is not None and run.begun]
         for at in range(0, len(claims), 1_000):
             part = claims[at : at + 1_000]
             mine = {c.id for c in part}
             answer = self._queue.renew(part, lease=self._lease, started=[i for i in started if i in mine])
             if answer.lost or answer.cancelling:
-                self._renewed(answer)
+                self._renewed(answer, part)
 
     def _pass_on(self) -> None:
         while self._told:

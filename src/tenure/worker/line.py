@@ -31,6 +31,8 @@ class Line:
         self.closed = False
         self.low = 0
         """How few claims may wait here before the claimer is told."""
+        self.sent = self._received = 0
+        """Claims that were sent here, counted by the claimer, and those that have arrived: the loop may be busy meanwhile."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._counted, self._since, self._rate = 0, time.monotonic(), 0.0
 
@@ -40,7 +42,7 @@ class Line:
             return 0
         free = self.terms.concurrency - self.running
         target = min(free + self._ahead(), _MOST)
-        here = len(self.buffer)
+        here = len(self.buffer) + self.sent - self._received
         self.low = target // 2
         return target - here if here <= self.low else 0
 
@@ -58,6 +60,7 @@ class Line:
     def deliver(self, claims: list[Claim]) -> None:
         """Claims for the slots; called on the event loop."""
         self.buffer.extend(claims)
+        self._received += len(claims)
         for _ in range(min(len(claims), len(self._waiting))):
             self._wake()
 

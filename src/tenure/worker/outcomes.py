@@ -14,7 +14,7 @@ from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release
 from tenure.payload import MAX_RESULT, encode
 from tenure.retry import DEFAULT
 
-__all__ = ["DONE", "misfit", "outcome_of_error", "outcome_of_result"]
+__all__ = ["DONE", "misfit", "outcome_of_error", "outcome_of_result", "rolled_back"]
 
 log = logging.getLogger("tenure")
 DONE = Done()
@@ -59,6 +59,15 @@ def outcome_of_error(kind: Kind[Any, Any, Any], claim: Claim, error: BaseExcepti
     if isinstance(error, _give_up(kind)):
         return Bury("gave up", failure.error, kind=failure.kind, traceback=failure.traceback)
     return failure
+
+
+def rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
+    """The handler settled in its own transaction, did not commit it, and returned all the same."""
+    return Fail(
+        "the transaction that settled this job was rolled back, and the handler returned all the same",
+        _wait(kind, claim),
+        kind="RolledBack",
+    )
 
 
 def misfit(error: PayloadError) -> Bury:

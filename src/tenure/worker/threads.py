@@ -23,12 +23,14 @@ class Crew:
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._told = False
         self._threads: list[threading.Thread] = []
-        self._idle = 0
+        self._busy = 0
+        """Jobs handed in and not answered yet; counted on the event loop only."""
 
     def submit(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
         """Run it in a thread; await the answer."""
         answer: asyncio.Future[Any] = self._loop.create_future()
-        if self._idle <= self._work.qsize() and len(self._threads) < self._size:
+        self._busy += 1
+        if len(self._threads) < min(self._busy, self._size):
             thread = threading.Thread(
                 target=self._serve, name=f"tenure-handler-{len(self._threads)}", daemon=True
             )
@@ -44,9 +46,7 @@ class Crew:
 
     def _serve(self) -> None:
         while True:
-            self._idle += 1
             given = self._work.get()
-            self._idle -= 1
             if given is None:
                 return
             work, answer = given
@@ -66,11 +66,12 @@ class Crew:
         self._told = False
         while self._done:
             answer, value, error = self._done.popleft()
+            self._busy -= 1
             if answer.cancelled():
                 continue
             if error is None:
                 answer.set_result(value)
+            elif isinstance(error, StopIteration | GeneratorExit):
+                answer.set_exception(RuntimeError(repr(error)))  # these mean something else to who awaits
             else:
-                answer.set_exception(
-                    error if not isinstance(error, StopIteration) else RuntimeError(repr(error))
-                )
+                answer.set_exception(error)

@@ -6,6 +6,7 @@ travels as its name and its plain values.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -82,12 +83,21 @@ def plain_outcome(outcome: Outcome | None) -> dict[str, Any] | None:
     """An outcome as plain values."""
     if outcome is None:
         return None
+    if isinstance(outcome, Done):
+        # As JSON: a number may be larger than any that the wire knows.
+        return {"name": "done", "result": json.dumps(outcome.result)}
     fields = {name: getattr(outcome, name) for name in type(outcome).__dataclass_fields__}
-    return {"name": name_of(outcome), **{k: _seconds(v) for k, v in fields.items()}}
+    return {"name": name_of(outcome), **{k: _plain(v) for k, v in fields.items()}}
 
 
-def _seconds(value: Any) -> Any:
-    return value.total_seconds() if isinstance(value, timedelta) else value
+def _plain(value: Any) -> Any:
+    match value:
+        case timedelta():
+            return value.total_seconds()
+        case str():
+            return value.encode("utf-8", "replace").decode()  # half a character goes over no wire
+        case _:
+            return value
 
 
 _OUTCOMES: dict[str, Callable[..., Outcome]] = {
@@ -106,6 +116,8 @@ def outcome_from(plain: dict[str, Any] | None) -> Outcome | None:
         return None
     given = dict(plain)
     make = _OUTCOMES[given.pop("name")]
+    if make is Done:
+        return Done(json.loads(given["result"]))
     for name in ("retry_in", "delay"):
         if given.get(name) is not None:
             given[name] = timedelta(seconds=given[name])

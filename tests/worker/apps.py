@@ -1,0 +1,100 @@
+"""An app that child processes can import; where its store is says $TENURE_URL, where its files are $TENURE_TEST_FOLDER."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import tenure
+
+app = tenure.App()
+
+
+def leave(name: str, text: str = "") -> Path:
+    """Leave a file for the test to find."""
+    path = Path(os.environ["TENURE_TEST_FOLDER"], name)
+    path.write_text(text or str(os.getpid()))
+    return path
+
+
+@app.job(isolate=True)
+def where() -> int:
+    """The process that runs this."""
+    return os.getpid()
+
+
+@app.job(isolate=True)
+async def where_async() -> int:
+    """The process that runs this."""
+    return os.getpid()
+
+
+@app.job(isolate=True)
+def give(what: str) -> Any:
+    """Return something odd."""
+    return {"big": 2**80, "text": "ä\ud800", "deep": [{"a": (1, 2)}], "object": object()}[what]
+
+
+@app.job(isolate=True, max_attempts=1)
+def fail(words: str) -> None:
+    """Fail, with words that no wire likes if the words are "odd"."""
+    raise ValueError("\ud800\x00" if words == "odd" else words)
+
+
+@app.job(isolate=True, retry=tenure.Fixed("1h"))
+def end(how: str) -> None:
+    """End in one of the ways there are."""
+    raise {
+        "retry": tenure.RetryIn("2h", "later"),
+        "snooze": tenure.Snooze("3h"),
+        "bury": tenure.Bury("no use", "it is broken"),
+        "cancel": tenure.Cancel("not wanted"),
+        "give_up": LookupError("gone"),
+    }[how]
+
+
+@app.job(isolate=True, retry=tenure.Fixed("1h"), timeout="300ms")
+def too_long() -> None:
+    """Run for longer than its timeout."""
+    leave("began")
+    time.sleep(3_600)
+
+
+@app.job(isolate=True)
+def patient(ctx: tenure.Context) -> None:
+    """Work until told to stop."""
+    leave("began")
+    while True:
+        ctx.check()
+        time.sleep(0.005)
+
+
+@app.job(isolate=True)
+def told(ctx: tenure.Context) -> None:
+    """Tell how far it is, until the test has seen it."""
+    ctx.progress(0.5, "half")
+    seen = Path(os.environ["TENURE_TEST_FOLDER"], "seen")
+    while not seen.exists():
+        time.sleep(0.005)
+
+
+@app.job(isolate=True)
+def dies() -> None:
+    """Kill its process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
+def plain_where() -> int:
+    """The process that runs this: the worker's own, unless the job is a suspect."""
+    return os.getpid()
+
+
+@app.job
+def plain_dies() -> None:
+    """Kill its process, if it is not the test's."""
+    assert os.environ["TENURE_TEST_PARENT"] != str(os.getpid())
+    os.kill(os.getpid(), signal.SIGKILL)
