@@ -17,18 +17,24 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint types layers fmt schema bench-store bench-layouts clean
+.PHONY: help up demo test proof lint types layers fmt schema bench-store bench-worker bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-up: $(VENV)/.installed ## Install Tenure into .venv and run the demo
+up: $(VENV)/.installed ## Install Tenure into .venv and watch a worker crawl a small site, on SQLite
+	@$(BIN)/python -m examples.crawler --fresh $(ARGS)
+
+demo: $(VENV)/.installed ## Show, line by line, what happens to a handful of jobs
 	@$(BIN)/python -m tenure.demo
 
 test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
 	@echo "running the tests …"
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --maxprocesses 4 $(ARGS)
+
+proof: $(VENV)/.developed ## Play the long scenes that `test` leaves out
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --maxprocesses 4 -m proof $(ARGS)
 
 lint: $(VENV)/.developed ## Check style and formatting (ruff)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "lint: not clean; 'make fmt' repairs what a tool can"; exit 1; }
@@ -50,6 +56,9 @@ schema: $(VENV)/.developed ## Write down the schema that the migrations add up t
 
 bench-store: $(VENV)/.developed ## Measure the store
 	@$(BIN)/python -m bench.store $(ARGS)
+
+bench-worker: $(VENV)/.developed ## Measure the worker
+	@$(BIN)/python -m bench.worker $(ARGS)
 
 bench-layouts: $(VENV)/.developed ## Compare the data layouts behind the schema
 	@$(BIN)/python -m bench.layouts $(ARGS)

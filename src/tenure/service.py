@@ -19,6 +19,9 @@ _FIRST_REST, _LONGEST_REST = 0.2, 5.0
 class Service:
     """A background thread that ticks."""
 
+    longest_rest = _LONGEST_REST
+    """The longest rest between ticks that fail, in seconds."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.stopping = False
@@ -75,6 +78,6 @@ class Service:
             self._trouble = 0.0
         except Exception as error:
             self.failed(error)
-            rest = self._trouble = min(max(self._trouble * 2, _FIRST_REST), _LONGEST_REST)
+            rest = self._trouble = min(max(self._trouble * 2, _FIRST_REST), self.longest_rest)
         if rest > 0 and (self._trouble or not self.stopping):
             self.rest(rest)

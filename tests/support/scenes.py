@@ -115,7 +115,7 @@ def effect(ctx: tenure.Context, n: int) -> None:
     file = sqlite3.connect(place.path, timeout=60)
     try:
         file.execute("BEGIN IMMEDIATE")
-        file.execute("INSERT INTO effects VALUES (?)", (n,))
+        file.execute("INSERT INTO tenure_effects VALUES (?)", (n,))
         ctx.claim.settle_in(file, tenure.Done())
         file.commit()
     finally:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apsw
+import psycopg
+
 import tenure
+from tenure.config import PostgresPlace, locate
 from tests.support.child import ROOT
 from tests.support.scenes import ADDRESS
 
@@ -151,6 +156,19 @@ class Scene:
         found = self.notes("begun", job_id)
         assert len(found) >= times, "\n".join(w.log[-2000:] for w in self.started)
         return found[-1]
+
+    def sql(self, text: str) -> list[Any]:
+        """SQL of the test's own, committed at once; `tenure.` stands before the names of tables."""
+        place = locate(self.url)
+        if isinstance(place, PostgresPlace):
+            with psycopg.connect(place.conninfo, autocommit=True) as server:
+                cursor = server.execute(text.replace("tenure.", f'"{place.schema}".').encode())
+                return cursor.fetchall() if cursor.description else []
+        connect: Any = sqlite3.connect if place.shared else apsw.Connection
+        with closing(connect(place.path)) as file:
+            file.execute("PRAGMA busy_timeout = 10000")
+            with file:
+                return list(file.execute(text.replace("tenure.", "tenure_")).fetchall())
 
     def open_gate(self) -> None:
         """Let the jobs that wait for it go on."""

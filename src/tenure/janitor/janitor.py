@@ -16,6 +16,7 @@ from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
 from tenure.client.queue import Queue
 from tenure.clock import from_micros, machine_micros
+from tenure.errors import StoreUnavailable
 from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
 from tenure.janitor.settings import JanitorSettings, Kept
 from tenure.kinds import Kinds
@@ -28,6 +29,8 @@ _BATCH = 1_000
 _FIRE_EVERY = 1.0
 _AGAIN = 5.0
 """How soon a chore that failed is tried again, at the latest."""
+_CALM = 12.0
+"""How long after an outage nothing is taken back, in seconds: a call that fails may have been trying for a while."""
 
 
 @dataclass(slots=True)
@@ -57,12 +60,13 @@ class Janitor(Service):
         super().__init__("janitor")
         self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
         self._kinds, self._crons = sorted(kinds), list(crons)
+        self._calm_until = 0.0
         look = settings.look_every.total_seconds()
         self.chores = [
             # Before those that find jobs dead.
             Chore("hook", 3_600.0, lambda: store_hooks(queue, kinds)),
             Chore("promote", look, lambda: queue.promote(_BATCH)),
-            Chore("reclaim", look, lambda: queue.reclaim(limit=_BATCH)),
+            Chore("reclaim", look, self._reclaim),
             Chore("schedule", 3_600.0, self._store_schedules),
             Chore("fire", _FIRE_EVERY, self._fire, full=100),
         ]
@@ -96,12 +100,18 @@ class Janitor(Service):
         except Exception as error:
             log.warning("%s failed: %s", chore.name, error, exc_info=log.isEnabledFor(logging.DEBUG))
             self._listeners.tell(ChoreFailed(self._worker, chore.name, str(error)))
+            if isinstance(error, StoreUnavailable):
+                self._calm_until = time.monotonic() + _CALM
             chore.due = time.monotonic() + min(chore.every, _AGAIN)
         else:
             chore.due = time.monotonic() + chore.every
         if moved:
             log.debug("%s: %d moved", chore.name, moved)
             self._listeners.tell(ChoreDone(self._worker, chore.name, moved, time.monotonic() - began))
+
+    def _reclaim(self) -> int:
+        """Not just after an outage: workers that live are about to renew what they hold."""
+        return 0 if time.monotonic() < self._calm_until else self._queue.reclaim(limit=_BATCH)
 
     def _store_schedules(self) -> int:
         """What the code names is put into the store; kept there, it survives restarts."""

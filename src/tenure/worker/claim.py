@@ -22,7 +22,7 @@ from tenure.worker.line import Line
 __all__ = ["Claimer"]
 
 log = logging.getLogger("tenure")
-_FULL = 0.25
+_FULL, _UNSTEADY = 0.25, 0.1
 
 
 class Claimer(Service):
@@ -39,9 +39,11 @@ class Claimer(Service):
         poll: timedelta,
         deliver: Callable[[Line, list[Claim]], None],
         outage: Callable[[str, Exception], None],
+        steady: Callable[[], bool],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__("claim")
+        self._steady = steady
         self._queue, self._lines, self._kinds, self._worker = queue, lines, list(kinds), worker
         self._lease, self._poll = lease, poll.total_seconds()
         self._deliver, self._outage, self._loop = deliver, outage, loop
@@ -52,6 +54,8 @@ class Claimer(Service):
 
     def tick(self) -> float:
         """Claim for every line that wants some; how long to rest."""
+        if not self._steady():
+            return _UNSTEADY
         self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
         self._full = self._full and len(wanted) < len(self._lines)

@@ -26,6 +26,8 @@ __all__ = ["Keeper"]
 log = logging.getLogger("tenure")
 _TIMES = 6
 _PROGRESS_EVERY = 1.0
+_CALM = 4.0
+"""How long nobody claims after a gap that may have cost others their leases, in seconds: they need as long to be back."""
 
 
 class Flight(Protocol):
@@ -38,6 +40,8 @@ class Flight(Protocol):
 
 class Keeper(Service):
     """Renews what this worker holds."""
+
+    longest_rest = 1.0
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Keeper(Service):
         self._held, self._runs = held, runs
         self._renewed, self._outage, self._about = renewed, outage, about
         self._next = 0.0
+        self._kept, self._calm_until = time.monotonic(), 0.0
         self._told: dict[JobId, Context] = {}
 
     def progress(self, context: Context) -> None:
@@ -72,8 +77,15 @@ class Keeper(Service):
             self.beat()
             self._keep()
             self._next = now + self._every
+            self._note_gap()
         self._pass_on()
         return max(min(self._next - time.monotonic(), _PROGRESS_EVERY), 0.001)
+
+    @property
+    def steady(self) -> bool:
+        """Whether leases are kept in time. While they are not, a claim would take back what others only could not renew."""
+        now = time.monotonic()
+        return now - self._kept < 2 * self._every and now >= self._calm_until
 
     def beat(self) -> None:
         """Say that this worker lives, and what it takes."""
@@ -110,6 +122,13 @@ class Keeper(Service):
             answer = self._queue.renew(part, lease=self._lease, started=[i for i in started if i in mine])
             if answer.lost or answer.cancelling:
                 self._renewed(answer, part)
+
+    def _note_gap(self) -> None:
+        """The database was away, or this process stood still: then so it may have been for others, who are on their way."""
+        now = time.monotonic()
+        if now - self._kept > (_TIMES - 2) * self._every:
+            self._calm_until = now + min(_CALM, _TIMES * self._every)
+        self._kept = now
 
     def _pass_on(self) -> None:
         while self._told:

@@ -31,6 +31,8 @@ Pair = tuple[Claim, Outcome]
 class Settler(Service):
     """Settles what the slots hand over."""
 
+    longest_rest = 1.0
+
     def __init__(
         self,
         queue: Queue,

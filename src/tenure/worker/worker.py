@@ -138,7 +138,7 @@ class Worker:
         self._runner.progress = self._keeper.progress
         self._claimer = Claimer(
             queue, self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
-            deliver=self._deliver, outage=self._outage, loop=loop,
+            deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady, loop=loop,
         )  # fmt: skip
         self._janitor = (
             None if self._chores is None else self._chores(keeper_queue, self._listeners, self.name)
