@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 from tests.support.fresh import KINDS, fresh_url
 from tests.worker.apps import app as child_app
 from tests.worker.house import House
+
+
+@pytest.fixture(autouse=True)
+def _marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What workers leave on the machine is left in the test's own folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 @pytest.fixture(params=KINDS)

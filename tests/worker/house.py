@@ -39,6 +39,19 @@ class Working:
         self._thread = threading.Thread(target=self._run, name="test-worker", daemon=True)
         self._thread.start()
 
+    def crowd(self, count: int) -> None:
+        """Have the first line claim this many jobs ahead, as if jobs had been short lately."""
+        until(lambda: hasattr(self.worker, "_claimer"))
+        self.worker._lines[0]._ahead = lambda: count  # type: ignore[method-assign]
+        self.worker._claimer.ring()
+
+    def chores(self) -> None:
+        """Have the janitor do every chore now."""
+        janitor: Any = self.worker._janitor
+        for chore in janitor.chores:
+            chore.due = 0.0
+        janitor.ring()
+
     def tell(self) -> None:
         """Tell it to stop."""
         self.worker.stop()
@@ -83,10 +96,10 @@ class House:
         self.app = tenure.App(url) if app is None else app
         self._working: list[Working] = []
 
-    def stand_still(self) -> MovedClock:
-        """From here on the app's time is one that the test moves; said before anything is stored."""
+    def stand_still(self, **options: Any) -> MovedClock:
+        """From here on the app is another one, whose time the test moves; said before anything is stored."""
         clock = MovedClock()
-        self.app = tenure.App(self.url, clock=clock)
+        self.app = tenure.App(self.url, clock=clock, **options)
         return clock
 
     @property

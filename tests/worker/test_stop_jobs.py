@@ -6,9 +6,8 @@ import asyncio
 import os
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -101,13 +100,19 @@ def test_time_spent_waiting_for_a_child_does_not_count(parent_house: House) -> N
     from tests.worker import apps
 
     first = apps.patient.enqueue()
-    second = apps.where.options(timeout="1s").enqueue()
+    second = apps.where.options(timeout="600ms").enqueue()
     parent_house.start(children=1, lease="2s")
-    threading.Event().wait(1.2)
+    lease = _lease(parent_house.seen(second, lambda j: j.lease_until))
+    parent_house.seen(second, lambda j: _lease(j) - lease > timedelta(seconds=0.7))
     first.cancel()
     assert parent_house.ended(first).state == "cancelled"
     assert isinstance(second.result("30s"), int)
     assert parent_house.story(second) == []
+
+
+def _lease(job: tenure.JobSeen) -> datetime:
+    assert job.lease_until is not None
+    return job.lease_until
 
 
 def test_a_running_async_job_that_is_asked_to_cancel_is_cancelled(house: House) -> None:
@@ -188,22 +193,14 @@ def test_a_job_that_is_cancelled_while_it_waits_for_a_slot_here_never_starts(hou
 
     jobs = [blocks.enqueue(), *(short.options(priority=-2).enqueue(n) for n in range(3))]
     working = house.start(concurrency=1, lease="2s", prefetch=100)
-    [line] = _lines(working)
     until(lambda: house.queue.counts()["default"].get("running", 0))
-    line._rate, line._ahead = 1e6, lambda: 3  # as if jobs had been short lately
-    working.worker._claimer.ring()
+    working.crowd(3)
     until(lambda: house.queue.counts()["default"].get("running", 0) == 4)
     assert jobs[2].cancel() == "asked"
     assert house.ended(jobs[2]).state == "cancelled"
     go.set()
     house.ended(jobs[3])
     assert ran == [0, 2]
-
-
-def _lines(working: Working) -> list[Any]:
-    worker = working.worker
-    until(lambda: hasattr(worker, "_claimer") and worker._claimer._thread.is_alive())
-    return list(worker._lines)
 
 
 def test_a_handler_whose_claim_is_lost_is_cancelled_and_its_outcome_counts_for_nothing(house: House) -> None:
@@ -240,7 +237,8 @@ def test_a_thread_whose_claim_is_lost_sees_it_in_check_and_is_told_once(house: H
         lost.set()
         with pytest.raises(tenure.ClaimLost):
             ctx.check()
-        threading.Event().wait(0.8)  # two renewals later
+        beat = house.queue.workers()[0].seen_at
+        until(lambda: house.queue.workers()[0].seen_at - beat > timedelta(seconds=0.7))  # two renewals later
         return "mine"
 
     @house.app.job

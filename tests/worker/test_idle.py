@@ -1,0 +1,46 @@
+"""A worker with nothing to do costs next to nothing, and hears of a job from another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.worker.house import PATIENCE, House, until
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _share(pid: int, seconds: float) -> float:
+    """How much of one processor it uses over a while."""
+    began, before = time.monotonic(), _cpu(pid)
+    time.sleep(seconds)
+    return (_cpu(pid) - before) / (time.monotonic() - began)
+
+
+def test_an_idle_worker_uses_hardly_any_processor_and_hears_of_a_job_from_another_process(
+    parent_house: House,
+) -> None:
+    from tests.worker import apps
+
+    parent_house.queue.counts()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tenure", "worker", "tests.worker.apps:app"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(parent_house.queue.workers)
+        assert apps.plain_where.enqueue().result(PATIENCE) == process.pid
+        until(lambda: _share(process.pid, 1.5) < 0.03, "it is never idle")
+        assert apps.plain_where.enqueue().result(PATIENCE) == process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0

@@ -1,0 +1,153 @@
+"""How a worker stops: what runs is finished, what waits is given back, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import tenure
+from tests.worker.house import House, until
+
+
+def _running(house: House) -> int:
+    return house.queue.counts()["default"].get("running", 0)
+
+
+def test_the_first_stop_finishes_what_runs_and_gives_back_what_waits(house: House) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    @house.app.job
+    def waits() -> str:
+        begun.set()
+        go.wait(30)
+        return "finished"
+
+    jobs = [waits.enqueue() for _ in range(4)]
+    working = house.start(concurrency=1)
+    assert begun.wait(30)
+    working.crowd(3)
+    until(lambda: _running(house) == 4)
+    assert [w.kinds for w in house.queue.workers()] == [("waits",)]
+    working.tell()
+    for job in jobs[1:]:
+        given_back = house.seen(job, lambda j: j.state == "ready")
+        assert (given_back.attempt, given_back.crashes) == (0, 0)
+    go.set()
+    working.gone()
+    assert house.ended(jobs[0]).result == "finished"
+    assert house.queue.workers() == []
+    house.start(concurrency=1)
+    assert [j.result("30s") for j in jobs] == ["finished"] * 4
+    assert [house.story(j) for j in jobs] == [[]] * 4
+
+
+def test_the_second_stop_gives_back_what_runs(house: House) -> None:
+    begun, go = threading.Barrier(3), threading.Event()
+
+    @house.app.job
+    async def on_loop() -> None:
+        await asyncio.to_thread(begun.wait, 30)
+        await asyncio.sleep(3_600)
+
+    @house.app.job
+    def in_thread() -> None:
+        begun.wait(30)
+        go.wait(30)
+
+    jobs = [on_loop.enqueue(), in_thread.enqueue()]
+    working = house.start(grace="2s")
+    begun.wait(30)
+    working.tell()
+    working.tell()
+    working.gone()
+    for job in jobs:
+        seen = house.seen(job, lambda j: j.state == "ready")
+        assert (seen.attempt, seen.crashes, house.story(job)) == (0, 0, [])
+    assert house.queue.workers() == []
+    go.set()
+
+
+def test_past_its_grace_a_worker_waits_for_nobody(house: House) -> None:
+    begun, go = threading.Barrier(3), threading.Event()
+
+    @house.app.job
+    async def deaf() -> None:
+        await asyncio.to_thread(begun.wait, 30)
+        while not go.is_set():
+            try:
+                await asyncio.sleep(3_600)
+            except asyncio.CancelledError:
+                await asyncio.to_thread(go.wait, 0.5)
+                return
+
+    @house.app.job
+    def hangs() -> None:
+        begun.wait(30)
+        go.wait(30)
+
+    jobs = [deaf.enqueue(), hangs.enqueue()]
+    working = house.start(grace="500ms")
+    begun.wait(30)
+    working.stop()
+    for job in jobs:
+        assert house.seen(job, lambda j: j.state == "ready").attempt == 0
+    go.set()
+
+
+def test_an_isolated_job_is_given_back_too_and_its_process_is_gone(
+    parent_house: House, tmp_path: Path
+) -> None:
+    from tests.worker import apps
+
+    job = apps.patient.enqueue()
+    working = parent_house.start(children=1, grace="5s")
+    until((tmp_path / "began").exists)
+    working.tell()
+    working.tell()
+    working.gone()
+    seen = parent_house.seen(job, lambda j: j.state == "ready")
+    assert (seen.attempt, seen.crashes) == (0, 0)
+    pid = int((tmp_path / "began").read_text())
+    until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_worker_that_is_told_to_stop_before_it_began_stops(house: House) -> None:
+    @house.app.job
+    async def fine() -> None: ...
+
+    job = fine.enqueue()
+    working = house.start()
+    working.tell()
+    working.gone()
+    working.tell()
+    house.seen(job, lambda j: j.state in ("ready", "done"))
+
+
+def test_a_worker_stops_by_itself_after_so_many_jobs(house: House) -> None:
+    @house.app.job
+    async def fine() -> None: ...
+
+    house.app.enqueue_many([fine.call() for _ in range(50)])
+    working = house.start(max_jobs=5, concurrency=1, prefetch=0)
+    working.gone()
+    counts = house.queue.counts()["default"]
+    assert counts["done"] >= 5
+    assert counts.get("running", 0) == 0
+    assert house.queue.workers() == []
+
+
+def test_a_stopped_worker_hands_over_to_the_next(house: House) -> None:
+    @house.app.job(max_attempts=1)
+    async def fine(n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+    jobs = house.app.enqueue_many([fine.call(n) for n in range(200)])
+    for _ in range(3):
+        working = house.start(concurrency=5, settle_delay=0)
+        until(lambda: _running(house) or not house.queue.counts()["default"].get("ready", 0))
+        working.stop()
+    house.start()
+    assert [j.result("30s") for j in jobs] == list(range(200))
+    assert tenure.State.DEAD not in {house.ended(j).state for j in jobs}
