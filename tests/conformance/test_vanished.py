@@ -50,6 +50,17 @@ def test_what_only_waited_is_taken_back_under_no_doubt(q: tenure.Queue) -> None:
     assert [c.apart for c in q.claim(5, started=False)] == [True, False, False, False]
 
 
+def test_a_suspect_that_only_waited_stays_suspect(cq: tenure.Queue, clock: MovedClock) -> None:
+    [lost] = claimed(cq, 1, worker="lost")
+    clock.advance("10m")
+    cq.reclaim()
+    [claim] = cq.claim(worker="w", started=False)
+    assert (claim.id, claim.apart) == (lost.id, True)
+    assert cq.vanished("w") == 1
+    job = seen(cq, lost.id)
+    assert (job.state, job.crashes, job.suspect) == ("ready", 0, True)
+
+
 def test_a_job_that_had_started_but_was_not_running_has_not_crashed(q: tenure.Queue) -> None:
     claim = start(q, worker="w")
     assert q.vanished("w") == 1

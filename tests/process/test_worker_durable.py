@@ -34,6 +34,7 @@ def test_whenever_workers_are_killed_every_job_ends_and_its_effect_is_written_on
     run_child(ENQUEUE, scene.url, str(_JOBS))
     chance = random.Random(seed)
     moments = sorted(chance.sample(range(1, _JOBS - 20), _KILLS))
+    scene.max_crashes = _KILLS + 1  # a job may be in flight at every one of them, and is not to blame
     worker = scene.start("-c", "4")
     for moment in moments:
         until(partial(has_begun, scene, moment))
@@ -42,5 +43,4 @@ def test_whenever_workers_are_killed_every_job_ends_and_its_effect_is_written_on
     until(lambda: sum(scene.counts.get(state, 0) for state in ("done", "dead")) == _JOBS)
     assert scene.counts == {"done": _JOBS}
     assert sorted(n for (n,) in scene.sql("SELECT n FROM tenure.effects")) == list(range(_JOBS))
-    assert {job.crashes for job in scene.q.list(limit=_JOBS)} <= {0, 1}
     assert len(scene.notes()) >= _JOBS

@@ -22,7 +22,7 @@ __all__ = ["ADDRESS", "app"]
 
 ADDRESS = f"{__name__}:app"
 
-app = tenure.App()
+app = tenure.App(max_crashes=int(os.environ.get("SCENE_MAX_CRASHES", "3")))
 _memory: list[bytearray] = []
 
 
@@ -61,6 +61,24 @@ async def hold(ctx: tenure.Context) -> None:
     while not (_folder() / "gate").exists():  # noqa: ASYNC110 - another process opens it
         await asyncio.sleep(0.01)
     _note("ended", ctx)
+
+
+@app.job(isolate=True)
+async def tells_apart(ctx: tenure.Context) -> None:
+    """Done at once in a child process, and tells where."""
+    _note("begun", ctx)
+
+
+@app.job(isolate=True)
+async def hold_apart(ctx: tenure.Context) -> None:
+    """Waits for the gate, in a child process."""
+    await hold.function(ctx)
+
+
+@app.job(isolate=True)
+async def poison_apart() -> None:
+    """Kills its worker from a child process."""
+    os.kill(os.getppid(), signal.SIGKILL)
 
 
 @app.job

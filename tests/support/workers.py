@@ -68,6 +68,7 @@ class WorkerProcess:
             "TENURE_URL": scene.worker_url,
             "SCENE": str(scene.folder),
             "TMPDIR": str(scene.folder),
+            "SCENE_MAX_CRASHES": str(scene.max_crashes),
         }
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -116,6 +117,7 @@ class Scene:
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder, self.worker_url = url, folder, url
         self.started: list[WorkerProcess] = []
+        self.max_crashes = 3
         self.q = tenure.open(url)
 
     def start(self, *args: str, address: str = ADDRESS) -> WorkerProcess:

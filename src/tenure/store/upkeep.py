@@ -89,7 +89,7 @@ def vanished(
             if (job.id, job.epoch) in started:
                 changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
             else:
-                changes.take_back(job, None)
+                changes.take_back(job, job.suspicion)
         yield from changes.write(can, now=now)
         taken += len(answer.rows)
         if len(answer.rows) < _BATCH:

@@ -62,6 +62,11 @@ class Child:
         if not self._writer.is_closing():
             self._writer.write(packed(message))
 
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, or is about to."""
+        return self.process.returncode is not None or self._reader.at_eof()
+
     def kill_while(self, true: Callable[[], bool]) -> None:
         """Kill it, if it still runs what it should not."""
         if true() and self.process.returncode is None:
@@ -138,7 +143,7 @@ class Children:
             await asyncio.wait(leaving, timeout=_GOODBYE)
 
     async def _run(self, run: Run, begun: Callable[[Run], None]) -> Outcome | None:
-        child = self._idle.pop() if self._idle else await self._spawn()
+        child = await self._living() or await self._spawn()
         killed: list[str] = []
         loop = asyncio.get_running_loop()
         begun(run)
@@ -162,6 +167,15 @@ class Children:
                     return await self._died(run, child, killed)
                 case _:
                     pass
+
+    async def _living(self) -> Child | None:
+        """An idle child; one that died in its idleness is no crash of the job that would have been its next."""
+        while self._idle:
+            child = self._idle.pop()
+            if not child.gone:
+                return child
+            log.warning("an idle child: %s", await self._end(child))
+        return None
 
     async def _died(self, run: Run, child: Child, killed: list[str]) -> Outcome | None:
         story = await self._end(child)

@@ -13,6 +13,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import Context as Variables
 from contextvars import copy_context
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -249,7 +250,7 @@ class Runner:
         """What the handler returns, by the way that fits it: a child process, middleware, this loop or a thread."""
         kind, claim = run.kind, run.claim
         if self._apart is not None and not run.begun:
-            raise _Decided(await self._apart.run(run, self._begun, suspect=claim.apart))
+            raise _Decided(await self._apart.run(run, partial(self._begun, place), suspect=claim.apart))
         self._marks.start(place, claim)
         try:
             arguments = kind.signature.arguments(claim.payload_text)
@@ -297,8 +298,9 @@ class Runner:
                 if work.done() or run.leaving or run.context.lost:
                     raise
 
-    def _begun(self, run: Run) -> None:
-        """A child process is there for it: it starts now."""
+    def _begun(self, place: int, run: Run) -> None:
+        """A child process is there for it: it starts now. Marked too: it may take its worker with it."""
+        self._marks.start(place, run.claim)
         run.begun, run.began = True, time.monotonic()
         self._count_time(run)
 
