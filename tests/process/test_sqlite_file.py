@@ -268,7 +268,9 @@ def synced(q: tenure.Queue) -> bool:
     return bool(pragma(store, "synchronous") == 2)
 
 
-def test_a_claim_promises_nothing_and_does_not_wait_for_the_disk_but_what_is_promised_does(file_url: str) -> None:
+def test_a_claim_promises_nothing_and_does_not_wait_for_the_disk_but_what_is_promised_does(
+    file_url: str,
+) -> None:
     with tenure.open(file_url) as q:
         q.enqueue("k")
         assert synced(q)

@@ -164,7 +164,9 @@ class Queue:
         return self._verbs.worker
 
     def _run(self, call: Call[T]) -> T:
-        return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable, promises=call.promises)
+        return self._store.run(
+            call.make, reads=call.reads, repeatable=call.repeatable, promises=call.promises
+        )
 
     def _enqueue_bare(self, args: tuple[Any, ...], options: dict[str, Any]) -> Enqueued | None:
         """A job without options by the shortest way to the disk; None: it has some."""
@@ -297,7 +299,9 @@ class AsyncQueue:
             return cast("T", await self._group().enqueue(call.row))
 
         def work() -> T:
-            return self._store.run(call.make, reads=call.reads, repeatable=call.repeatable, promises=call.promises)
+            return self._store.run(
+                call.make, reads=call.reads, repeatable=call.repeatable, promises=call.promises
+            )
 
         hop = asyncio.ensure_future(self._hop(work))
         try:
