@@ -161,6 +161,30 @@ class Signature:
         names = self._plain.parameters
         return {n: v for n, v in zip(names, values, strict=True) if v is not msgspec.UNSET}
 
+    @cached_property
+    def start(self) -> Callable[[str, Any], Any]:
+        """Decode a stored payload and call the function with it, in one go where that can be."""
+        if self._models or not self._positional:
+            return lambda text, context: self.call(self.arguments(text), context)
+        decode, function, astuple, unset = (
+            self._decode,
+            self._function,
+            msgspec.structs.astuple,
+            msgspec.UNSET,
+        )
+        with_context = self.context_name is not None
+
+        def start(text: str, context: Any) -> Any:
+            try:
+                values = astuple(decode(text))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                return self.call(self.arguments(text), context)  # says what is wrong, if anything is
+            if unset in values:
+                return self.call(self.arguments(text), context)
+            return function(context, *values) if with_context else function(*values)
+
+        return start
+
     def call(self, arguments: tuple[Any, ...] | dict[str, Any], context: Any) -> Any:
         """Call the function with these, and with the context where it asks for one."""
         name = self.context_name

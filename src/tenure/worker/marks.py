@@ -28,6 +28,8 @@ _HEAD: Final = struct.Struct("<16sII Q 216s")
 """Magic, pid, places, the process's start time, the worker's name."""
 _PLACE: Final = 48
 _EPOCH: Final = struct.Struct("<q")
+_HEAD_SIZE: Final = _HEAD.size
+_MARK: Final = struct.Struct("<36sq").pack_into
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,7 @@ class Marks:
 
     def start(self, place: int, claim: Claim) -> None:
         """This slot starts this job."""
-        at = _HEAD.size + place * _PLACE
-        self._map[at : at + 44] = claim.id.encode() + claim.epoch.to_bytes(8, "little")
+        _MARK(self._map, _HEAD_SIZE + place * _PLACE, claim.id.encode(), claim.epoch)
 
     def clear(self) -> None:
         """The process leaves on purpose, with whatever hangs: nothing that it ran has crashed."""

@@ -8,6 +8,7 @@ was in flight when a worker crashed runs apart from the others, in a child proce
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
@@ -18,7 +19,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tenure.context import Context, current
-from tenure.errors import PayloadError
+from tenure.errors import FieldError, PayloadError
 from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
 from tenure.job import Claim, JobId
 from tenure.kinds import Kind, Kinds
@@ -165,7 +166,11 @@ class Runner:
         self._kinds, self._worker, self._crew, self._apart, self._marks = kinds, worker, crew, apart, marks
         self._listeners, self._middleware = listeners, list(middleware)
         self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
-        self._watched = bool(self._on_start or self._on_end or self._middleware)
+        watched = self._on_start or self._on_end or self._middleware
+        self._quick = (
+            {} if watched else {name: start for name, kind in kinds.items() if (start := _quick(kind))}
+        )
+        """How to start what needs nothing around it: an async function on this loop."""
         self._loop, self._timeouts = asyncio.get_running_loop(), timeouts
         self.progress: Callable[[Context], None] | None = None
         """Who is told of a handler's progress."""
@@ -176,25 +181,23 @@ class Runner:
 
         An outcome of None: the claim is lost, or was settled in the handler's own transaction.
         """
-        kind = self._kinds[claim.kind]
-        if not kind.is_async or self._watched or kind.terms.isolate or claim.apart:
-            return self._slowly(claim, kind, place, task)
+        start = self._quick.get(claim.kind)
+        if start is None or claim.apart:
+            return self._slowly(claim, self._kinds[claim.kind], place, task)
         self._marks.start(place, claim)
+        context = Context(claim, self.progress)
         try:
-            arguments = kind.signature.arguments(claim.payload_text)
+            handler = start(claim.payload_text, context)
         except PayloadError as error:
             return misfit(error)
-        context = Context(claim, self.progress)
         variables = copy_context()
-        variables.run(current.set, context)
         try:
-            handler = variables.run(kind.signature.call, arguments, context)
-            waited_for = variables.run(handler.send, None)
+            waited_for = variables.run(_first_step, handler, context)
         except StopIteration as end:
-            return DONE if end.value is None else outcome_of_result(kind, claim, end.value)
+            return DONE if end.value is None else outcome_of_result(self._kinds[claim.kind], claim, end.value)
         except BaseException as error:
-            return outcome_of_error(kind, claim, error)
-        run = Run(claim, kind, task, context)
+            return outcome_of_error(self._kinds[claim.kind], claim, error)
+        run = Run(claim, self._kinds[claim.kind], task, context)
         self.runs[claim.id] = run
         return cast("Running", self._to_the_end(run, _driven(handler, variables, waited_for)))
 
@@ -318,6 +321,20 @@ class Runner:
 
     def _tell_end(self, run: Run, outcome: Outcome) -> None:
         tell_all(self._on_end, Ended(self._worker, run.claim, outcome, time.monotonic() - run.began))
+
+
+def _quick(kind: Kind[Any, Any, Any]) -> Callable[[str, Any], Any] | None:
+    if kind.terms.isolate or not inspect.iscoroutinefunction(kind.function):
+        return None
+    try:
+        return kind.signature.start
+    except FieldError:
+        return None  # an annotation names nothing: each of its jobs says so
+
+
+def _first_step(handler: Coroutine[Any, Any, Any], context: Context) -> Any:
+    current.set(context)
+    return handler.send(None)
 
 
 @types.coroutine

@@ -35,6 +35,8 @@ from tenure.worker.worker import Worker
 __all__ = ["Startable", "make_worker", "start", "worker_settings"]
 
 log = logging.getLogger("tenure")
+_SWITCH = 0.001
+"""Handlers keep the interpreter busy, and threads that have heard from the database wait for it: not the usual 5 ms."""
 MAX_PREFETCH, MAX_PROCESSES = 100_000, 1_000
 
 
@@ -128,9 +130,12 @@ def run_here(worker: Worker, settings: WorkerSettings) -> None:
     before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
     parent = _Parent(worker)
     parent.start()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
     try:
         asyncio.run(worker.run())
     finally:
+        sys.setswitchinterval(switching)
         end.reached()
         parent.stop()
         for number, handler in before.items():

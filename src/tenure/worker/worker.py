@@ -169,17 +169,21 @@ class Worker:
 
     async def _slot(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
-        buffer, settler, begin, kinds = line.buffer, self._settler, self._runner.begin, self._kinds
+        buffer, settler, begin = line.buffer, self._settler, self._runner.begin
+        at_once = {name for name, kind in self._kinds.items() if kind.terms.settle == "now"}
         task, turns = asyncio.current_task(), 0
         while await line.something():
             while buffer:
                 claim = buffer.popleft()
                 if len(buffer) == line.low:
                     self._claimer.ring()
-                line.running += 1
                 begun = begin(claim, place, task)
-                outcome = await begun if isinstance(begun, CoroutineType) else begun
-                line.running -= 1
+                if isinstance(begun, CoroutineType):
+                    line.running += 1
+                    outcome = await begun
+                    line.running -= 1
+                else:
+                    outcome = begun
                 line.ended += 1
                 if claim.settled_in_transaction and type(outcome) is Done:
                     outcome = await self._after_settle_in(claim)
@@ -187,7 +191,7 @@ class Worker:
                     self._held.discard(claim)
                     self._claimer.look()
                 else:
-                    settler.add(claim, outcome, now=kinds[claim.kind].terms.settle == "now")
+                    settler.add(claim, outcome, now=claim.kind in at_once)
                 turns += 1
                 if turns >= _TURNS:
                     turns = 0
@@ -225,11 +229,8 @@ class Worker:
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
-        more = False
-        for claim, outcome in batch:
-            self._held.discard(claim)
-            more = more or type(outcome) is not Done or claim.group is not None
-        if more:
+        self._held.difference_update([claim for claim, _ in batch])
+        if any(type(outcome) is not Done or claim.group is not None for claim, outcome in batch):
             self._claimer.look()
         lost = len(stands) - sum(stands)
         self._ended += len(stands)
