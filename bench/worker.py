@@ -27,6 +27,9 @@ import psycopg
 import tenure
 from bench.measure import Report, interleave, say
 from bench.store import drain, in_turn, overlapped
+from tenure.job import Claim
+from tenure.newjob import new_id
+from tenure.worker.marks import Marks
 from tenure.worker.start import make_worker, worker_settings
 from tests.support.postgres import PostgresServer
 
@@ -136,12 +139,7 @@ def drains(store: str, place: Callable[[str], str], sizes: Sizes, report: Report
         fill(app, count)
         return drain_by_worker(app, count)
 
-    def unmarked() -> float:
-        fill(app, count)
-        with without_marks():
-            return drain_by_worker(app, count)
-
-    cells = interleave(sizes.rounds, store=by_store, worker=by_worker, unmarked=unmarked)
+    cells = interleave(sizes.rounds, store=by_store, worker=by_worker)
     want = 0.7 if store == "postgres" else 0.6
     report.add(
         store,
@@ -151,23 +149,31 @@ def drains(store: str, place: Callable[[str], str], sizes: Sizes, report: Report
         "store",
         want=want,
     )
-    report.add(store, "the same, against a worker that marks nothing", cells, "worker", "unmarked", want=0.97)
+    share = cells["worker"].median * marking_cost()
+    cells = interleave(1, marking=lambda: share, job=lambda: 1.0)
+    report.add(
+        store,
+        "putting down what starts, as a share of a job's time",
+        cells,
+        "marking",
+        "job",
+        want=0.03,
+        cost=True,
+    )
     app.close()
 
 
-class without_marks:  # noqa: N801 - reads as a statement
-    """A worker that does not put down what it starts."""
-
-    def __enter__(self) -> None:
-        from tenure.worker.marks import Marks
-
-        self._kept = Marks.start
-        Marks.start = lambda *_: None  # type: ignore[method-assign]
-
-    def __exit__(self, *_: object) -> None:
-        from tenure.worker.marks import Marks
-
-        Marks.start = self._kept  # type: ignore[method-assign]
+def marking_cost() -> float:
+    """Seconds for one mark."""
+    claim = Claim((new_id(), 7, 1, "noop", *[None] * 19), "bench")
+    with tempfile.TemporaryDirectory() as folder:
+        marks = Marks(Path(folder, "x.marks"), "bench", 50)
+        began = time.perf_counter()
+        for n in range(200_000):
+            marks.start(n % 50, claim)
+        spent = time.perf_counter() - began
+        marks.close()
+    return spent / 200_000
 
 
 def two_processes(place: Callable[[str], str], sizes: Sizes, report: Report) -> None:

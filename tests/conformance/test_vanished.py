@@ -31,6 +31,12 @@ def test_what_the_worker_ran_has_crashed_at_once(cq: tenure.Queue, clock: MovedC
     )  # fmt: skip
 
 
+def test_what_it_ran_may_be_told_by_seq_as_marks_have_it(q: tenure.Queue) -> None:
+    ran, waited, older = claimed(q, 3)
+    assert q.vanished("w", started=[(ran.seq, ran.epoch), (older.seq, older.epoch - 1)]) == 3
+    assert [seen(q, c.id).crashes for c in (ran, waited, older)] == [1, 0, 0]
+
+
 def test_without_a_story_the_usual_words_are_kept(q: tenure.Queue) -> None:
     claim = start(q, worker="w")
     q.vanished("w", started=[(claim.id, claim.epoch)])

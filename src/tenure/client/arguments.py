@@ -30,6 +30,7 @@ __all__ = [
 
 T = TypeVar("T")
 MAX_LIMIT = 10_000
+_MOST = 2**63 - 1
 
 
 def is_plain(job: NewJob) -> bool:
@@ -87,16 +88,18 @@ def started_of(values: Iterable[str | Claim], claims: Iterable[Claim]) -> frozen
     return frozenset(begun)
 
 
-def pairs_of(values: Iterable[tuple[str, int]]) -> frozenset[tuple[JobId, int]]:
-    """Jobs that have started, each as (id, epoch)."""
-    found = set()
+def pairs_of(values: Iterable[tuple[str | int, int]]) -> frozenset[tuple[JobId | int, int]]:
+    """Jobs that have started, each as (id, epoch) or (seq, epoch)."""
+    found: set[tuple[JobId | int, int]] = set()
     pair: Any
     for pair in many(values, "started"):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise FieldTypeError(
                 "started", "must be pairs of a job's id and an epoch", pair, "(claim.id, claim.epoch)"
             )
-        found.add((check_id(pair[0], "started"), check_whole(pair[1], "started", 0, 2**63 - 1)))
+        job, epoch = pair
+        which = check_whole(job, "started", 1, _MOST) if isinstance(job, int) else check_id(job, "started")
+        found.add((which, check_whole(epoch, "started", 0, _MOST)))
     return frozenset(found)
 
 

@@ -343,10 +343,13 @@ class Verbs(ScheduleVerbs, HookVerbs):
         most = self._max_crashes if max_crashes is None else check_whole(max_crashes, "max_crashes", 1, 1_000)
         return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
 
-    def vanished(self, worker: str, *, started: Iterable[tuple[str, int]] = (), story: str = "") -> Call[int]:
+    def vanished(
+        self, worker: str, *, started: Iterable[tuple[str | int, int]] = (), story: str = ""
+    ) -> Call[int]:
         """Somebody who knows says that a worker's process is gone: take back all it held, at once; how many jobs.
 
-        `started` are (id, epoch) of the jobs it was running: these have crashed, for the reason that `story` tells.
+        `started` are (id, epoch) or (seq, epoch) of the jobs it was running: these have crashed, for the reason that
+        `story` tells.
         """
         name, begun, words, now = worker_of(worker), pairs_of(started), clean_error(story), self._now()
         return Call(

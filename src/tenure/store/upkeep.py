@@ -75,7 +75,7 @@ def vanished(
     worker: str,
     can: Capabilities,
     *,
-    started: Collection[tuple[str, int]],
+    started: Collection[tuple[str | int, int]],
     story: str,
     now: int | None,
     max_crashes: int = MAX_CRASHES,
@@ -86,7 +86,7 @@ def vanished(
         answer = yield Statement("of_worker", {"worker": worker, "limit": _BATCH, "now": now})
         changes = Changes()
         for job in map(Held._make, answer.rows):
-            if (job.id, job.epoch) in started:
+            if (job.id, job.epoch) in started or (job.seq, job.epoch) in started:
                 changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
             else:
                 changes.take_back(job, job.suspicion)

@@ -1,7 +1,7 @@
 """Marks: which jobs were in flight, known even after the process that ran them was killed.
 
 Each worker process keeps a small file mapped into memory, with one place per slot; a slot that starts a job writes the
-job's id and epoch there. It costs no system call and no write to the database, and the file outlives its process: the
+job's seq and epoch there. It costs no system call and no write to the database, and the file outlives its process: the
 pool's parent, or the next worker that starts on this machine, reads it and tells the store who had started and who had
 only waited. A place is not cleared at the end of a job: a job that was settled since is no longer held, so its mark says
 nothing.
@@ -19,17 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tenure.job import Claim, JobId
+from tenure.job import Claim
 
 __all__ = ["LeftBehind", "Marks", "folder_of", "left_behind", "read_marks"]
 
 _MAGIC: Final = b"tenure-marks-1\n\0"
 _HEAD: Final = struct.Struct("<16sII Q 216s")
 """Magic, pid, places, the process's start time, the worker's name."""
-_PLACE: Final = 48
-_EPOCH: Final = struct.Struct("<q")
-_HEAD_SIZE: Final = _HEAD.size
-_MARK: Final = struct.Struct("<36sq").pack_into
+_PLACE: Final = struct.Struct("<qq")
+"""A job's seq and epoch; seqs start at 1, so zeros are an empty place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,8 @@ class LeftBehind:
     path: Path
     worker: str
     pid: int
-    started: tuple[tuple[JobId, int], ...]
+    started: tuple[tuple[int, int], ...]
+    """(seq, epoch) of the jobs it was running."""
 
 
 class Marks:
@@ -47,7 +46,7 @@ class Marks:
 
     def __init__(self, path: Path, worker: str, places: int) -> None:
         self.path, self.worker = path, worker
-        size = _HEAD.size + places * _PLACE
+        size = _HEAD.size + places * _PLACE.size
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -57,10 +56,13 @@ class Marks:
             os.close(handle)
         name = worker.encode()[:216]
         _HEAD.pack_into(self._map, 0, _MAGIC, os.getpid(), places, _birth(os.getpid()), name)
+        self._places = memoryview(self._map)[_HEAD.size :].cast("q")
 
     def start(self, place: int, claim: Claim) -> None:
         """This slot starts this job."""
-        _MARK(self._map, _HEAD_SIZE + place * _PLACE, claim.id.encode(), claim.epoch)
+        places, at = self._places, place * 2
+        places[at] = claim.seq
+        places[at + 1] = claim.epoch
 
     def clear(self) -> None:
         """The process leaves on purpose, with whatever hangs: nothing that it ran has crashed."""
@@ -69,6 +71,7 @@ class Marks:
 
     def close(self) -> None:
         """In good order: nothing is left behind."""
+        self._places.release()
         self._map.close()
         self.path.unlink(missing_ok=True)
 
@@ -91,11 +94,11 @@ def read_marks(path: Path) -> LeftBehind | None:
     return LeftBehind(path, name.rstrip(b"\0").decode(errors="replace"), pid, tuple(_started(data, places)))
 
 
-def _started(data: bytes, places: int) -> Iterator[tuple[JobId, int]]:
-    for at in range(_HEAD.size, min(len(data), _HEAD.size + places * _PLACE), _PLACE):
-        name = data[at : at + 36]
-        if name.strip(b"\0"):
-            yield JobId(name.decode(errors="replace")), _EPOCH.unpack_from(data, at + 36)[0]
+def _started(data: bytes, places: int) -> Iterator[tuple[int, int]]:
+    end = min(len(data), _HEAD.size + places * _PLACE.size)
+    for seq, epoch in _PLACE.iter_unpack(data[_HEAD.size : end]):
+        if seq:
+            yield seq, epoch
 
 
 def left_behind(folder: Path) -> list[LeftBehind]:

@@ -99,12 +99,18 @@ class SqliteWatch(Watching):
         elif not self._pause:
             self._bell.sleep(left, self._inotify.descriptor)
         else:
-            pause, self._pause = self._pause, self._pause * 2 if self._pause < _LAST_LOOK else 0.0
+            pause, self._pause = self._pause, self._next_pause()
             if pause < 0.001:
                 time.sleep(min(left, pause))  # A poll counts in whole milliseconds.
             else:
                 # Between the quick looks nothing wakes: a long transaction that writes all the time must not cost much.
                 self._bell.sleep(min(left, pause), self._inotify.descriptor if pause > _QUICK_LOOK else None)
+
+    def _next_pause(self) -> float:
+        """Longer and longer, then none; a commit that waits long for its disk is still seen soon after it."""
+        if self._pause >= _LAST_LOOK:
+            return 0.0
+        return self._pause * (2 if self._pause < _QUICK_LOOK / 2 else 1.25)
 
     def _open(self) -> bool:
         try:
