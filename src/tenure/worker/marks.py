@@ -10,6 +10,7 @@ nothing.
 from __future__ import annotations
 
 import hashlib
+import logging
 import mmap
 import os
 import struct
@@ -19,9 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tenure.client.queue import Queue
 from tenure.job import Claim
 
-__all__ = ["LeftBehind", "Marks", "folder_of", "left_behind", "read_marks"]
+__all__ = ["LeftBehind", "Marks", "folder_of", "left_behind", "read_marks", "report_the_dead"]
+
+log = logging.getLogger("tenure")
 
 _MAGIC: Final = b"tenure-marks-1\n\0"
 _HEAD: Final = struct.Struct("<16sII Q 216s")
@@ -131,3 +135,13 @@ def _birth(pid: int) -> int:
     except OSError:
         return 0
     return int(stat.rpartition(b") ")[2].split()[19])
+
+
+def report_the_dead(queue: Queue, url: str) -> None:
+    """Workers of this store that died on this machine left marks: tell the store who had been running what."""
+    for left in left_behind(folder_of(url)):
+        taken = queue.vanished(
+            left.worker, started=left.started, story=f"worker {left.worker} (pid {left.pid}) died"
+        )
+        log.warning("worker %s died; %d jobs are taken back", left.worker, taken)
+        left.path.unlink(missing_ok=True)

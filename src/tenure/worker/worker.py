@@ -15,25 +15,24 @@ import asyncio
 import contextlib
 import logging
 import os
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import CoroutineType
-from typing import Any
 
 from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable, UsageError
-from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted, WorkerStopped, WorkerStopping
+from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
 from tenure.job import Claim, Renewed, State
 from tenure.kinds import Kinds
 from tenure.outcome import Cancelled, Done, Outcome, Release
 from tenure.service import Service
 from tenure.worker.claim import Claimer
+from tenure.worker.drain import Parts, drain
 from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
-from tenure.worker.marks import Marks, folder_of, left_behind
+from tenure.worker.marks import Marks, folder_of, report_the_dead
 from tenure.worker.outcomes import rolled_back
+from tenure.worker.recycle import used_up
 from tenure.worker.run import Middleware, Run, Runner
 from tenure.worker.settings import WorkerSettings
 from tenure.worker.settle import Settler
@@ -81,7 +80,7 @@ class Worker:
         queue = await self._loop.run_in_executor(None, self._open)
         keeper_queue = await self._loop.run_in_executor(None, self._open)
         self.name = queue.worker
-        await self._loop.run_in_executor(None, self._report_the_dead, queue)
+        await self._loop.run_in_executor(None, report_the_dead, queue, self._place)
         try:
             self._make(queue, keeper_queue)
             await self._work()
@@ -151,6 +150,10 @@ class Worker:
         if self._janitor is not None:
             await self._loop.run_in_executor(None, self._janitor.tick)
         services = [s for s in (self._settler, self._keeper, self._janitor, self._claimer) if s is not None]
+        self._parts = Parts(
+            self.name, self._lines, self._runner, self._held, self._claimer, self._settler, self._keeper, self._janitor,
+            self._children, self._crew, self._marks, self._listeners,
+        )  # fmt: skip
         for service in services:
             service.start()
         slots = []
@@ -165,7 +168,7 @@ class Worker:
         try:
             await self._stopping.wait()
         finally:
-            await self._drain(slots, services)
+            await drain(self._parts, slots, self._leaving, self._settings.grace.total_seconds())
 
     async def _slot(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
@@ -240,20 +243,8 @@ class Worker:
                     log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__)  # fmt: skip
         if self._listeners.of(Settled):
             self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
-        if self._used_up():
+        if not self._stops and used_up(self._settings, self._ended, self.name):
             self.stop()
-
-    def _used_up(self) -> bool:
-        settings = self._settings
-        if self._stops:
-            return False
-        if settings.max_jobs is not None and self._ended >= settings.max_jobs:
-            log.info("worker %s has run %d jobs and makes room for a fresh one", self.name, self._ended)
-            return True
-        if settings.max_memory is not None and _memory() > settings.max_memory:
-            log.info("worker %s uses %d bytes and makes room for a fresh one", self.name, _memory())
-            return True
-        return False
 
     def _hear(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
         """The keeper learned of lost claims and of jobs asked to cancel."""
@@ -306,83 +297,7 @@ class Worker:
             "ended": self._ended,
         }
 
-    async def _drain(self, slots: list[asyncio.Task[None]], services: list[Any]) -> None:
-        """Stop in good order, within the grace period."""
-        deadline = time.monotonic() + self._settings.grace.total_seconds()
-        self._listeners.tell(WorkerStopping(self.name, len(self._runner.runs)))
-        log.info("worker %s stops: %d jobs are running", self.name, len(self._runner.runs))
-        self._claimer.stop()
-        for line in self._lines:
-            for claim in line.close():
-                self._settler.add(claim, Release())
-        await self._wait_for(slots, deadline)
-        if self._janitor is not None:
-            self._janitor.stop()
-        await self._join([self._claimer], deadline)
-        await asyncio.sleep(0)  # what the claimer delivered last has been given back
-        self._settler.stop()
-        settled = await self._join([self._settler], deadline)
-        self._keeper.stop()
-        rest = [s for s in services if s not in (self._claimer, self._settler)]
-        gone = await self._join(rest, deadline)
-        await self._children.close()
-        self._crew.close()
-        if settled and not self._held:
-            self._marks.close()
-        else:
-            self._marks.clear()
-        if not (settled and gone):
-            log.error("worker %s: the database did not answer before the grace period ended", self.name)
-        self._listeners.tell(WorkerStopped(self.name))
-        log.info("worker %s has stopped", self.name)
-
-    async def _wait_for(self, slots: list[asyncio.Task[None]], deadline: float) -> None:
-        """Let what runs finish; past most of the grace period, or told twice, give it back."""
-        leaving = self._loop.create_task(self._leaving.wait())
-        reserve = self._settings.grace.total_seconds() / 5
-        pending = {s for s in slots if not s.done()}
-        while pending:
-            left = deadline - reserve - time.monotonic()
-            if left <= 0 or self._leaving.is_set():
-                break
-            await asyncio.wait({*pending, leaving}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            pending = {s for s in pending if not s.done()}
-        leaving.cancel()
-        for run in list(self._runner.runs.values()):
-            run.leave()
-        if pending:
-            await asyncio.wait(pending, timeout=max(min(reserve / 2, deadline - time.monotonic()), 0.1))
-        for run in list(self._runner.runs.values()):
-            log.warning("job %s did not stop when it was told to; it is given back", run.claim.id)
-            self._settler.add(run.claim, Release())
-        for slot in slots:
-            slot.cancel()
-
-    async def _join(self, services: list[Any], deadline: float) -> bool:
-        gone = True
-        for service in services:
-            left = max(deadline - time.monotonic(), 0.05)
-            gone = await self._loop.run_in_executor(None, service.join, left) and gone
-        return gone
-
-    def _report_the_dead(self, queue: Queue) -> None:
-        """Workers that died on this machine left marks: tell the store who had been running what."""
-        for left in left_behind(folder_of(self._place)):
-            taken = queue.vanished(
-                left.worker, started=left.started, story=f"worker {left.worker} (pid {left.pid}) died"
-            )
-            log.warning("worker %s died; %d jobs are taken back", left.worker, taken)
-            left.path.unlink(missing_ok=True)
-
 
 def _close_all(*queues: Queue) -> None:
     for queue in queues:
         queue.close()
-
-
-def _memory() -> int:
-    """Resident memory of this process, in bytes; 0 where that cannot be known."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
