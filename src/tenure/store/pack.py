@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.job import Claim
 
-__all__ = ["pack", "pack_array", "pack_claims", "pack_groups", "pack_ids"]
+__all__ = ["pack", "pack_array", "pack_claims", "pack_groups", "pack_ids", "pack_object"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -17,6 +17,11 @@ _encode = msgspec.json.Encoder().encode
 def pack(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as JSON text."""
     return _encode(rows).decode()
+
+
+def pack_object(values: Mapping[str, str]) -> str:
+    """Texts by name, as one JSON object."""
+    return _encode(values).decode()
 
 
 def pack_claims(claims: Iterable[Claim]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from datetime import timedelta
 
 from tenure.client.queue import Queue
@@ -22,7 +22,8 @@ from tenure.worker.line import Line
 __all__ = ["Claimer"]
 
 log = logging.getLogger("tenure")
-_FULL, _UNSTEADY = 0.25, 0.1
+_FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.05
+"""How long to rest while the slots are full, while leases are not kept in time, while too much waits to be settled."""
 
 
 class Claimer(Service):
@@ -40,10 +41,12 @@ class Claimer(Service):
         deliver: Callable[[Line, list[Claim]], None],
         outage: Callable[[str, Exception], None],
         steady: Callable[[], bool],
+        held: Sized,
+        most: int,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__("claim")
-        self._steady = steady
+        self._steady, self._held, self._most = steady, held, most
         self._queue, self._lines, self._kinds, self._worker = queue, lines, list(kinds), worker
         self._lease, self._poll = lease, poll.total_seconds()
         self._deliver, self._outage, self._loop = deliver, outage, loop
@@ -56,6 +59,8 @@ class Claimer(Service):
         """Claim for every line that wants some; how long to rest."""
         if not self._steady():
             return _UNSTEADY
+        if len(self._held) >= self._most:
+            return _BEHIND
         self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
         self._full = self._full and len(wanted) < len(self._lines)

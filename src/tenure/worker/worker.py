@@ -41,6 +41,7 @@ from tenure.worker.threads import Crew
 __all__ = ["Worker"]
 
 log = logging.getLogger("tenure")
+_UNSETTLED = 500
 _TURNS = 20
 """How many jobs a slot runs before the others get their turn."""
 
@@ -137,7 +138,8 @@ class Worker:
         self._runner.progress = self._keeper.progress
         self._claimer = Claimer(
             queue, self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
-            deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady, loop=loop,
+            deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
+            held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
         )  # fmt: skip
         self._janitor = (
             None if self._chores is None else self._chores(keeper_queue, self._listeners, self.name)

@@ -5,22 +5,29 @@ Both are plain text to every driver, and much cheaper than a driver's own list p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.store.pack import pack, pack_array
+from tenure.store.pack import pack, pack_array, pack_object
 from tenure.store.plan import Statement
 
 __all__ = ["bound"]
 
 
+def _settled(columns: Mapping[str, Sequence[Any]]) -> Mapping[str, Any]:
+    """settle_done: fences column by column; results, where there are any, by the job's id."""
+    results = {i: r for i, r in zip(columns["id"], columns["result"], strict=True) if r is not None}
+    return {
+        "id": pack_array(columns["id"]),
+        "epoch": pack_array(columns["epoch"]),
+        "result": pack_object(results),
+    }
+
+
 def bound(statement: Statement) -> Mapping[str, Any]:
     """The statement's parameters, its rows or columns among them."""
     if statement.columns is not None:
-        return {
-            **statement.params,
-            **{name: pack_array(values) for name, values in statement.columns.items()},
-        }
+        return {**statement.params, **_settled(statement.columns)}
     if statement.rows is not None:
         return {**statement.params, "rows": pack(list(statement.rows))}
     return statement.params

@@ -1,10 +1,11 @@
 -- finish: moves locked jobs to the history with their last state.
-WITH gone AS (
-    DELETE FROM tenure.jobs j
-    USING json_to_recordset(:rows::text::json) AS r(
+WITH r AS MATERIALIZED (
+    SELECT r.*, k.at FROM json_to_recordset(:rows::text::json) AS r(
         id uuid, epoch bigint, settled_epoch bigint, finished_at bigint, attempt integer, crashes integer, state text,
         outcome text, reason text, error text, result text)
-    WHERE j.id = r.id
+    CROSS JOIN LATERAL (SELECT j.ctid AS at FROM tenure.jobs j WHERE j.id = r.id OFFSET 0) k
+), gone AS (
+    DELETE FROM tenure.jobs j USING r WHERE j.ctid = r.at
     RETURNING j.*, r.epoch AS new_epoch, r.settled_epoch AS new_settled, r.finished_at, r.attempt AS new_attempt,
               r.crashes AS new_crashes, r.state AS new_state, r.outcome AS new_outcome, r.reason AS new_reason,
               r.error AS new_error, r.result

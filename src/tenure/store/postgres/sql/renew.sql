@@ -1,10 +1,11 @@
 -- renew: pushes the leases of held claims forward, and knows those that have started; rows somebody has locked are passed over.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
-c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint))
+c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint) ORDER BY id)
 UPDATE tenure.jobs j SET lease_until = n.now + :lease::bigint,
     doubt = CASE WHEN j.id::text IN (SELECT json_array_elements_text(:started::text::json)) THEN NULL ELSE j.doubt END
 FROM n
 WHERE j.id = ANY (ARRAY(
-    SELECT k.id FROM c JOIN tenure.jobs k ON k.id = c.id AND k.epoch = c.epoch
-    WHERE k.state = 'running' ORDER BY k.id FOR UPDATE OF k SKIP LOCKED))
+    SELECT k.id FROM c CROSS JOIN LATERAL (
+        SELECT k.id FROM tenure.jobs k WHERE k.id = c.id AND k.epoch = c.epoch AND k.state = 'running'
+        FOR UPDATE SKIP LOCKED) k))
 RETURNING j.id::text AS id, j.cancel_at IS NOT NULL AS cancelling
