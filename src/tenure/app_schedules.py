@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from tenure.client.queue import Queue
 from tenure.cron import Cron, Missed, check_missed
-from tenure.errors import FieldTypeError
+from tenure.errors import FieldError, FieldTypeError
 from tenure.handle import Job
 from tenure.job import Enqueued
 from tenure.kinds import Kind
@@ -24,6 +24,7 @@ from tenure.schedule import ScheduleSeen, Source
 __all__ = ["CodeSchedule", "Schedules"]
 
 _OPTIONS = ("queue", "priority", "max_attempts", "unique", "timeout", "tags", "meta", "expires_in", "tenant")
+_PLAIN = NewJob(kind="plain")
 
 
 class HasJobs(Protocol):
@@ -67,6 +68,7 @@ class CodeSchedule:
         """Put it into the store; whether anything changed."""
         if not isinstance(self.job, NewJob):
             raise FieldTypeError("job", "must be a job made with kind.call(…)", self.job)
+        _check_kept(self.job)
         options = {name: getattr(self.job, name) for name in _OPTIONS}
         return queue.schedule(
             self.name, self.cron, self.job.kind, self.job.payload, tz=self.tz, missed=self.missed, source=source, **options
@@ -104,3 +106,17 @@ class Schedules:
     def list(self) -> list[ScheduleSeen]:
         """Every schedule, by name, and when it fires next."""
         return self._app.queue.schedules()
+
+
+def _check_kept(job: NewJob) -> None:
+    """Every option that was given is one that a schedule keeps: none is dropped in silence."""
+    for name in job.__struct_fields__:
+        if name not in ("kind", "payload", *_OPTIONS) and (given := getattr(job, name)) != getattr(
+            _PLAIN, name
+        ):
+            raise FieldError(
+                name,
+                "cannot be kept by a schedule",
+                given,
+                f"leave it out; a schedule keeps {', '.join(_OPTIONS)}",
+            )

@@ -1,9 +1,13 @@
-"""Log lines for people, or JSON for machines; every line of a running job carries its id, kind and attempt."""
+"""Log lines for people, or JSON for machines; every line of a running job carries its id, kind and attempt.
+
+How they look is kept in the environment, so that the processes of a pool and those of isolated jobs log the same way.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from typing import Any, Final
 
@@ -11,21 +15,37 @@ from tenure.clock import from_micros
 from tenure.context import current
 from tenure.payload import mask
 
-__all__ = ["FORMATS", "HumanFormatter", "JobFilter", "JsonFormatter", "set_up"]
+__all__ = [
+    "FORMAT",
+    "FORMATS",
+    "LEVEL",
+    "LEVELS",
+    "HumanFormatter",
+    "JobFilter",
+    "JsonFormatter",
+    "set_up",
+    "set_up_as_told",
+]
 
 FORMATS: Final = ("human", "json")
+LEVELS: Final = ("debug", "info", "warning", "error")
+FORMAT, LEVEL = "TENURE_LOG", "TENURE_LOG_LEVEL"
+"""The variables that tell a process how to log."""
 
 
 class JobFilter(logging.Filter):
-    """Puts the running job's id, kind and attempt on every record; None outside a handler."""
+    """Puts the running job's id, kind and attempt on every record that does not name its own; None outside a handler."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Always true."""
         context = current.get()
         claim = None if context is None or not context.claimed else context.claim
-        record.job_id = None if claim is None else claim.id
-        record.job_kind = None if claim is None else claim.kind
-        record.attempt = None if claim is None else claim.attempt
+        if not hasattr(record, "job_id"):
+            record.job_id = None if claim is None else claim.id
+        if not hasattr(record, "job_kind"):
+            record.job_kind = None if claim is None else claim.kind
+        if not hasattr(record, "attempt"):
+            record.attempt = None if claim is None else claim.attempt
         return True
 
 
@@ -61,7 +81,8 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up(form: str, level: str) -> None:
-    """Send every log record to standard error, in this form."""
+    """Send every log record to standard error, in this form; processes started from here do so too."""
+    os.environ[FORMAT], os.environ[LEVEL] = form, level
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(JobFilter())
     handler.setFormatter(
@@ -70,3 +91,10 @@ def set_up(form: str, level: str) -> None:
         else HumanFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+def set_up_as_told() -> None:
+    """The same as the process that started this one; nothing, if that left logging as it was."""
+    form, level = os.environ.get(FORMAT), os.environ.get(LEVEL)
+    if form in FORMATS and level in LEVELS:
+        set_up(form, level)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import sqlite3
@@ -46,6 +47,18 @@ async def good() -> None:
 async def tells(ctx: tenure.Context) -> None:
     """Done at once, and tells where."""
     _note("begun", ctx)
+
+
+@app.job
+async def says() -> None:
+    """Says a word in the log."""
+    logging.getLogger("scene").warning("a word")
+
+
+@app.job(isolate=True)
+def says_apart() -> None:
+    """Says a word in the log of a child process."""
+    logging.getLogger("scene").warning("a word")
 
 
 @app.job

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import pytest
 
 import tenure
 from tenure.context import Context, current
-from tenure.logs import FORMATS, HumanFormatter, JobFilter, JsonFormatter, set_up
+from tenure.logs import FORMAT, FORMATS, LEVEL, HumanFormatter, JobFilter, JsonFormatter, set_up
 
 log = logging.getLogger("shop")
 
@@ -83,6 +84,13 @@ def test_outside_a_handler_there_is_no_job_on_the_line() -> None:
         assert line(HumanFormatter("%(message)s"), lambda to: to.info("hello")) == "hello"
 
 
+def test_a_record_that_names_its_job_keeps_it(claim: tenure.Claim) -> None:
+    about = {"job_id": "j", "job_kind": "charge", "attempt": 7}
+    with running(Context(claim)):
+        told = line(HumanFormatter("%(message)s"), lambda to: to.info("failed", extra=about))
+    assert told == "failed  [charge j attempt 7]"
+
+
 @pytest.mark.parametrize("formatter", [HumanFormatter("%(message)s"), JsonFormatter()], ids=FORMATS)
 @pytest.mark.parametrize(
     "secret",
@@ -120,6 +128,8 @@ def test_set_up_sends_every_record_of_the_level_to_standard_error(
 ) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
+    for name in (FORMAT, LEVEL):
+        monkeypatch.setenv(name, "")  # so that it is put back
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     root.handlers = []  # what watches the tests is not to be closed
@@ -130,6 +140,7 @@ def test_set_up_sends_every_record_of_the_level_to_standard_error(
     finally:
         root.handlers = before
         root.setLevel(level)
+    assert (os.environ[FORMAT], os.environ[LEVEL]) == (form, "info")
     [told] = stream.getvalue().splitlines()
     assert "heard" in told
     assert told.startswith("{") == (form == "json")

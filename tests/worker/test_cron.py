@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
 import tenure
 from tenure.events import Fired
 from tests.support.clock import MovedClock
@@ -104,4 +109,43 @@ def test_a_schedule_added_while_it_runs_survives_a_restart(house: House) -> None
     [job] = house.queue.list(tenure.Filter(kinds=["digest"]))
     assert house.ended(job).result == 7
     assert house.app.schedules.remove("weekly")
+    assert _names(house) == []
+
+
+def test_a_worker_without_the_chores_stores_what_the_code_names_before_it_works(house: House) -> None:
+    @house.app.cron("0 0 1 1 *")
+    @house.app.job
+    async def yearly() -> None:
+        """Come round."""
+
+    @house.app.on_dead
+    async def tell(dead: tenure.DeadJob) -> None:
+        """Be told."""
+
+    @house.app.job
+    async def dies() -> None:
+        raise tenure.Bury("no use")
+
+    job = dies.enqueue()
+    working = house.start(janitor=False)
+    house.ended(job)
+    until(lambda: _made(house, "tell") == 1)
+    assert _names(house) == ["yearly"]
+    assert {chore.name for chore in working.worker._janitor.chores} == {"hook", "schedule"}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("run_at", datetime(2030, 1, 1, tzinfo=UTC)), ("delay", "5s"), ("unique_for", "1h"), ("group", "g"),
+        ("group_limit", 2), ("order", "start"), ("expires_at", datetime(2030, 1, 1, tzinfo=UTC)), ("parent", "p"),
+        ("flow", "f"), ("request", tenure.Request(b"{}", {})), ("id", "i"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)  # fmt: skip
+def test_an_option_that_a_schedule_cannot_keep_is_refused(house: House, option: str, value: Any) -> None:
+    job = tenure.NewJob(kind="digest", **{option: value})
+    with pytest.raises(tenure.FieldError, match="cannot be kept by a schedule") as refused:
+        house.app.schedules.add("weekly", "0 8 * * MON", job)
+    assert refused.value.field == option
     assert _names(house) == []

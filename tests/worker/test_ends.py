@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import timedelta
 
 import pytest
 
 import tenure
-from tests.worker.house import House
+from tests.worker.house import House, until
 
 _HOUR = timedelta(hours=1)
 
@@ -234,7 +235,7 @@ def test_a_cancellation_that_nobody_asked_for_is_a_failure(house: House) -> None
     assert house.story(job)[0][1] == "CancelledError"
 
 
-def test_error_texts_are_cleaned_and_cut(house: House) -> None:
+def test_error_texts_are_cleaned_and_cut(house: House, caplog: pytest.LogCaptureFixture) -> None:
     @house.app.job(max_attempts=1)
     async def rambles() -> None:
         raise ValueError("\x00\ud800 postgresql://me:secret@host/db " + "x" * 100_000)
@@ -245,3 +246,35 @@ def test_error_texts_are_cleaned_and_cut(house: House) -> None:
     assert end.state == "dead"
     assert len(str(end.error)) <= 4_096
     assert "secret" not in str(end.error) + str(house.queue.history(job.id)[0].traceback)
+    until(lambda: "is dead" in caplog.text)
+    assert "secret" not in caplog.text
+    caplog.text.encode()  # no lone surrogates
+
+
+def test_a_failure_leaves_a_line_in_the_log_and_a_death_a_louder_one(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    @house.app.job(retry=tenure.Fixed("1h"))
+    async def fails() -> None:
+        raise ValueError("no\nluck")
+
+    @house.app.job(max_attempts=1)
+    async def fails_last() -> None:
+        raise ValueError("no luck")
+
+    @house.app.job
+    async def buries() -> None:
+        raise tenure.Bury("no use", "it is broken")
+
+    jobs = [kind.enqueue() for kind in (fails, fails_last, buries)]
+    with caplog.at_level("WARNING", "tenure"):
+        house.start()
+        until(lambda: len([r for r in caplog.records if hasattr(r, "job_kind")]) == 3)
+    told = {r.__dict__["job_kind"]: r for r in caplog.records if hasattr(r, "job_kind")}
+    assert [told[job.kind].__dict__["job_id"] for job in jobs] == [job.id for job in jobs]
+    assert {r.__dict__["attempt"] for r in told.values()} == {1}
+    assert [(told[job.kind].levelno, told[job.kind].getMessage()) for job in jobs] == [
+        (logging.WARNING, f"job {jobs[0].id} (fails) failed at attempt 1: no luck"),
+        (logging.ERROR, f"job {jobs[1].id} (fails_last) is dead, it failed at attempt 1, its last: no luck"),
+        (logging.ERROR, f"job {jobs[2].id} (buries) is dead at attempt 1: no use: it is broken"),
+    ]

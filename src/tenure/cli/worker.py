@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tenure.logs import FORMATS, set_up
+from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 __all__ = ["command"]
 
@@ -25,8 +25,8 @@ __all__ = ["command"]
 )
 @click.option("--max-jobs", type=click.IntRange(1), help="Leave in good order after this many jobs.")
 @click.option("--max-memory", type=click.IntRange(1), metavar="BYTES", help="Leave in good order above this much memory.")  # fmt: skip
-@click.option("--log", "log_format", type=click.Choice(FORMATS), default="human", show_default=True, help="How log lines look.")  # fmt: skip
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)  # fmt: skip
+@click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
+@click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(
     app: str, queues: tuple[str, ...], log_format: str, log_level: str, processes: int, **settings: object
 ) -> None:

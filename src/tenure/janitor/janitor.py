@@ -56,6 +56,7 @@ class Janitor(Service):
         worker: str,
         kinds: Kinds,
         crons: Sequence[CodeSchedule] = (),
+        only_declared: bool = False,
     ) -> None:
         super().__init__("janitor")
         self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
@@ -72,6 +73,9 @@ class Janitor(Service):
         ]
         if settings.retain_every > timedelta(0):
             self.chores.append(Chore("retain", settings.retain_every.total_seconds(), self._retain))
+        if only_declared:
+            # What the code names is stored by every worker, also by one that leaves the chores to others.
+            self.chores = [chore for chore in self.chores if chore.name in ("hook", "schedule")]
 
     def tick(self) -> float:
         """Every chore that is due, once; how long until the next is."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from tenure.events import Listeners
 from tenure.job import Claim
+from tenure.logs import set_up_as_told
 from tenure.outcome import Outcome
 from tenure.worker.address import load
 from tenure.worker.run import Runner
@@ -115,6 +116,7 @@ async def _serve(app: Any, wire: _Wire) -> None:
 def main(address: str, descriptor: int) -> None:
     """Serve until the worker leaves."""
     _die_with_parent()
+    set_up_as_told()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     wire = _Wire(descriptor)

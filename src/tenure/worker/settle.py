@@ -2,7 +2,7 @@
 
 Outcomes gather while a batch is under way, at most for the settle delay or until a batch is full; a kind with
 settle="now" waits for nobody. A settle is tried until it is answered, also past the lease: the fence decides whether it
-still counts.
+still counts. What failed is logged once it is settled.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from datetime import timedelta
 
 from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable
-from tenure.job import Claim
-from tenure.outcome import Outcome
+from tenure.job import CLAIM_COLUMNS, Claim
+from tenure.outcome import Bury, Fail, Outcome
+from tenure.payload import clean_error
 from tenure.service import Service
 
 __all__ = ["Settler"]
@@ -24,6 +25,9 @@ log = logging.getLogger("tenure")
 _FULL = 500
 _MOST = 2_000
 _IDLE = 60.0
+_LONGEST = 500
+"""How much of an error a log line tells; the job's history has all of it."""
+_ATTEMPTS = CLAIM_COLUMNS.index("max_attempts")
 
 Pair = tuple[Claim, Outcome]
 
@@ -83,7 +87,8 @@ class Settler(Service):
 
     def _settle(self, batch: list[Pair]) -> None:
         try:
-            self._settled(batch, self._queue.settle_many(batch))
+            stands = self._queue.settle_many(batch)
+            self._settled(batch, stands)
         except StoreUnavailable:
             raise
         except Exception:
@@ -94,3 +99,19 @@ class Settler(Service):
                 # It stays with its lease: whoever takes it back finds it as it was.
                 log.exception("job %s could not be settled", batch[0][0].id)
                 self._settled(batch, [False])
+        else:
+            for (claim, outcome), stood in zip(batch, stands, strict=True):
+                if stood and isinstance(outcome, (Fail, Bury)):
+                    _tell(claim, outcome)
+
+
+def _tell(claim: Claim, outcome: Fail | Bury) -> None:
+    """A line in the log of a failure, and a louder one of a death."""
+    error = " ".join(clean_error(outcome.error or outcome.kind, _LONGEST).split())
+    about = {"job_id": claim.id, "job_kind": claim.kind, "attempt": claim.attempt}
+    if isinstance(outcome, Bury):
+        log.error("job %s (%s) is dead at attempt %d: %s: %s", claim.id, claim.kind, claim.attempt, clean_error(outcome.reason, _LONGEST), error, extra=about)  # fmt: skip
+    elif claim.attempt >= claim.row[_ATTEMPTS]:
+        log.error("job %s (%s) is dead, it failed at attempt %d, its last: %s", claim.id, claim.kind, claim.attempt, error, extra=about)  # fmt: skip
+    else:
+        log.warning("job %s (%s) failed at attempt %d: %s", claim.id, claim.kind, claim.attempt, error, extra=about)  # fmt: skip

@@ -90,7 +90,10 @@ def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
     """A worker for this app."""
 
     def chores(queue: Queue, listeners: Listeners, name: str) -> Janitor:
-        return Janitor(queue, app.janitor, listeners=listeners, worker=name, kinds=app.kinds, crons=app.crons)
+        return Janitor(
+            queue, app.janitor, listeners=listeners, worker=name, kinds=app.kinds, crons=app.crons,
+            only_declared=not settings.janitor,
+        )  # fmt: skip
 
     return Worker(
         app.kinds,
@@ -99,7 +102,7 @@ def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
         address=app.address,
         listeners=app.listeners,
         middleware=app.middlewares,
-        chores=chores if settings.janitor else None,
+        chores=chores,
         place=app.url,
     )
 
