@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from tenure.client.queue import Queue
@@ -22,6 +22,7 @@ from tenure.worker.line import Line
 __all__ = ["Claimer"]
 
 log = logging.getLogger("tenure")
+_FLOOR = 0.01
 _FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.05
 """How long to rest while the slots are full, while leases are not kept in time, while too much waits to be settled."""
 
@@ -41,7 +42,7 @@ class Claimer(Service):
         deliver: Callable[[Line, list[Claim]], None],
         outage: Callable[[str, Exception], None],
         steady: Callable[[], bool],
-        held: Sized,
+        held: set[Claim],
         most: int,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -51,7 +52,7 @@ class Claimer(Service):
         self._lease, self._poll = lease, poll.total_seconds()
         self._deliver, self._outage, self._loop = deliver, outage, loop
         self._watch: Watch = queue.watch()
-        self._woken = False
+        self._woken, self._floor = False, _FLOOR
         self._full = False
         """Whether a line may have more to do than slots, while another one has nothing and waits for the store."""
 
@@ -79,7 +80,11 @@ class Claimer(Service):
                 hasty=hasty,
             )
             if claims:
+                self._held.update(
+                    claims
+                )  # kept from now on, however long the event loop takes to hear of them
                 line.sent += len(claims)
+                self._floor = _FLOOR
                 self._loop.call_soon_threadsafe(self._deliver, line, claims)
             short = short and len(claims) < count and not (hasty and claims)
         if wanted and short:
@@ -92,7 +97,9 @@ class Claimer(Service):
         due = self._queue.next_due()
         timeout = self._poll * random.uniform(0.8, 1.0)
         if not self.stopping:
-            self._woken = self._watch.wait(timeout if due is None else min(timeout, max(due, 0.01)))
+            self._woken = self._watch.wait(timeout if due is None else min(timeout, max(due, self._floor)))
+            if due is not None and due <= self._floor:
+                self._floor = min(self._floor * 2, 1.0)  # somebody's transaction may hold what is due
 
     def ring(self) -> None:
         """Slots are free again: worth a claim, unless nothing was ready for them a moment ago."""

@@ -16,7 +16,7 @@ from tenure.worker.claim import Claimer
 from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
-from tenure.worker.marks import Marks
+from tenure.worker.marks import Marks, NoMarks
 from tenure.worker.run import Runner
 from tenure.worker.settle import Settler
 from tenure.worker.threads import Crew
@@ -41,7 +41,7 @@ class Parts:
     janitor: Service | None
     children: Children
     crew: Crew
-    marks: Marks
+    marks: Marks | NoMarks
     listeners: Listeners
 
 

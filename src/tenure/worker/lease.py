@@ -24,7 +24,8 @@ from tenure.service import Service
 __all__ = ["Keeper"]
 
 log = logging.getLogger("tenure")
-_TIMES = 6
+_TIMES, _LONGEST = 6, 5.0
+"""How often in a lease, and how seldom at most, in seconds: cancels and beats must not wait for a long one."""
 _PROGRESS_EVERY = 1.0
 _CALM = 4.0
 """How long nobody claims after a gap that may have cost others their leases, in seconds: they need as long to be back."""
@@ -59,7 +60,9 @@ class Keeper(Service):
     ) -> None:
         super().__init__("lease")
         self._queue, self._worker, self._queues, self._kinds = queue, worker, queues, kinds
-        self._lease, self._every = lease, lease.total_seconds() / _TIMES
+        self._lease, self._every = lease, min(lease.total_seconds() / _TIMES, _LONGEST)
+        self.safe_until = time.monotonic() + lease.total_seconds()
+        """When the lease of what is held may be over, unless it is renewed before."""
         self._held, self._runs = held, runs
         self._renewed, self._outage, self._about = renewed, outage, about
         self._next = 0.0
@@ -76,6 +79,7 @@ class Keeper(Service):
         if now >= self._next:
             self.beat()
             self._keep()
+            self.safe_until = now + self._lease.total_seconds()
             self._next = now + self._every
             self._note_gap()
         self._pass_on()

@@ -21,15 +21,26 @@ from pathlib import Path
 from typing import Final
 
 from tenure.client.queue import Queue
+from tenure.config import SqlitePlace, locate
 from tenure.job import Claim
 
-__all__ = ["LeftBehind", "Marks", "folder_of", "left_behind", "read_marks", "report_the_dead"]
+__all__ = [
+    "LeftBehind",
+    "Marks",
+    "NoMarks",
+    "folder_of",
+    "left_behind",
+    "open_marks",
+    "read_marks",
+    "report_the_dead",
+]
 
 log = logging.getLogger("tenure")
 
-_MAGIC: Final = b"tenure-marks-1\n\0"
-_HEAD: Final = struct.Struct("<16sII Q 216s")
-"""Magic, pid, places, the process's start time, the worker's name."""
+_MAGIC: Final = b"tenure-marks-2\n\0"
+_HEAD: Final = struct.Struct("<16sIIQQ208s")
+"""Magic, pid, places, the process's start time, whether it was told to stop, the worker's name."""
+_STOPPING_AT: Final = 32
 _PLACE: Final = struct.Struct("<qq")
 """A job's seq and epoch; seqs start at 1, so zeros are an empty place."""
 
@@ -58,8 +69,8 @@ class Marks:
             self._map = mmap.mmap(handle, size)
         finally:
             os.close(handle)
-        name = worker.encode()[:216]
-        _HEAD.pack_into(self._map, 0, _MAGIC, os.getpid(), places, _birth(os.getpid()), name)
+        name = worker.encode()[:208]
+        _HEAD.pack_into(self._map, 0, _MAGIC, os.getpid(), places, _birth(os.getpid()), 0, name)
         self._places = memoryview(self._map)[_HEAD.size :].cast("q")
 
     def start(self, place: int, claim: Claim) -> None:
@@ -67,6 +78,11 @@ class Marks:
         places, at = self._places, place * 2
         places[at] = claim.seq
         places[at + 1] = claim.epoch
+
+    def stopping(self) -> None:
+        """The process was told to stop: whatever ends it now, no job is to blame."""
+        if not self._map.closed:
+            self._map[_STOPPING_AT] = 1
 
     def clear(self) -> None:
         """The process leaves on purpose, with whatever hangs: nothing that it ran has crashed."""
@@ -80,9 +96,42 @@ class Marks:
         self.path.unlink(missing_ok=True)
 
 
+class NoMarks:
+    """Where no file can be made: leases tell what marks would have told, later."""
+
+    def start(self, place: int, claim: Claim) -> None:
+        """Nowhere to put it."""
+
+    def stopping(self) -> None:
+        """Nothing is there."""
+
+    def clear(self) -> None:
+        """Nothing is there."""
+
+    def close(self) -> None:
+        """Nothing is there."""
+
+
+def open_marks(url: str, worker: str, places: int) -> Marks | NoMarks:
+    """Marks for a worker of this store, if the machine has room for them."""
+    try:
+        return Marks(folder_of(url) / f"{os.getpid()}-{worker[-12:]}.marks", worker, places)
+    except OSError as error:
+        log.warning(
+            "which jobs are in flight cannot be put down (%s); if this worker dies, leases tell", error
+        )
+        return NoMarks()
+
+
 def folder_of(url: str) -> Path:
     """Where the marks of this store's workers are, on this machine and for this user."""
-    store = hashlib.blake2b(url.encode(), digest_size=8).hexdigest()
+    place = locate(url)
+    where = (
+        str(Path(place.path).resolve()) + place.prefix
+        if isinstance(place, SqlitePlace)
+        else place.conninfo + place.schema
+    )
+    store = hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
     return Path(tempfile.gettempdir(), f"tenure-{os.getuid()}", store)
 
 
@@ -94,8 +143,9 @@ def read_marks(path: Path) -> LeftBehind | None:
         return None
     if len(data) < _HEAD.size or not data.startswith(_MAGIC):
         return None
-    _, pid, places, _, name = _HEAD.unpack_from(data)
-    return LeftBehind(path, name.rstrip(b"\0").decode(errors="replace"), pid, tuple(_started(data, places)))
+    _, pid, places, _, stopping, name = _HEAD.unpack_from(data)
+    started = () if stopping else tuple(_started(data, places))
+    return LeftBehind(path, name.rstrip(b"\0").decode(errors="replace"), pid, started)
 
 
 def _started(data: bytes, places: int) -> Iterator[tuple[int, int]]:

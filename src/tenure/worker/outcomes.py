@@ -36,6 +36,14 @@ def outcome_of_result(kind: Kind[Any, Any, Any], claim: Claim, value: Any) -> Ou
 def outcome_of_error(kind: Kind[Any, Any, Any], claim: Claim, error: BaseException) -> Outcome | None:
     """The handler raised. None: its claim is lost, so there is nothing to say."""
     try:
+        return _outcome_of(kind, claim, error)
+    except Exception:
+        log.exception("what job %s (%s) raised could not be read", claim.id, claim.kind)
+        return Fail(f"<{type(error).__qualname__} that could not be read>", kind=type(error).__qualname__)
+
+
+def _outcome_of(kind: Kind[Any, Any, Any], claim: Claim, error: BaseException) -> Outcome | None:
+    try:
         match error:
             case ClaimLost(job_id=job_id) if job_id == claim.id:
                 return None
@@ -70,9 +78,11 @@ def rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
     )
 
 
-def misfit(error: PayloadError) -> Bury:
+def misfit(error: Exception) -> Bury:
     """The payload fits no handler: trying again would not help."""
-    return Bury("bad arguments", str(error), kind=type(error).__name__)
+    told = Fail.of(error)
+    trace = None if isinstance(error, PayloadError) else told.traceback
+    return Bury("bad arguments", told.error, kind=told.kind, traceback=trace)
 
 
 def _wait(kind: Kind[Any, Any, Any], claim: Claim) -> timedelta:

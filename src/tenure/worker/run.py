@@ -19,7 +19,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tenure.context import Context, current
-from tenure.errors import FieldError, PayloadError
+from tenure.errors import FieldError
 from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
 from tenure.job import Claim, JobId
 from tenure.kinds import Kind, Kinds
@@ -175,6 +175,8 @@ class Runner:
         self.progress: Callable[[Context], None] | None = None
         """Who is told of a handler's progress."""
         self.runs: dict[JobId, Run] = {}
+        self.disturbed: set[asyncio.Task[Any]] = set()
+        """Tasks that were cancelled: the next thing they await may still hear of it."""
 
     def begin(self, claim: Claim, place: int, task: asyncio.Task[Any] | None) -> Outcome | Running | None:
         """Start it in this slot. What it gives is its outcome, or something to await for it: most short jobs never wait.
@@ -188,7 +190,7 @@ class Runner:
         context = Context(claim, self.progress)
         try:
             handler = start(claim.payload_text, context)
-        except PayloadError as error:
+        except Exception as error:
             return misfit(error)
         variables = copy_context()
         try:
@@ -226,7 +228,8 @@ class Runner:
             run.active = False
             if run.timer is not None:
                 run.timer.cancel()
-            if run.task is not None:
+            if run.task is not None and run.task.cancelling():
+                self.disturbed.add(run.task)
                 while run.task.cancelling():
                     run.task.uncancel()
             if self.runs.get(run.claim.id) is run:  # a lost job may run here again
@@ -257,7 +260,7 @@ class Runner:
         self._marks.start(place, claim)
         try:
             arguments = kind.signature.arguments(claim.payload_text)
-        except PayloadError as error:
+        except Exception as error:
             raise _Decided(misfit(error)) from None
         variables = copy_context()
         variables.run(current.set, run.context)

@@ -60,6 +60,10 @@ class Settler(Service):
         if len(self._line) in (1, _FULL) or now:
             self.ring()
 
+    def has(self, claim: Claim) -> bool:
+        """Whether an outcome of this claim waits here, or is being settled."""
+        return any(given is claim for given, _ in [*self._line, *self._left])
+
     def tick(self) -> float:
         """Settle one batch."""
         if not self._left:

@@ -157,6 +157,7 @@ class _End:
     def near(self) -> None:
         """The worker was told to stop."""
         if self._alarm is None:
+            self._worker.near_end()
             # Should even giving up hang (on a log that nobody reads), the kernel ends the process.
             self._alarm = signal.setitimer(signal.ITIMER_REAL, self._grace + 2)
             self._timer.start()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
+import time
 from collections.abc import Callable, Sequence
 from types import CoroutineType
 
@@ -23,14 +23,14 @@ from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
 from tenure.job import Claim, Renewed, State
 from tenure.kinds import Kinds
-from tenure.outcome import Cancelled, Done, Outcome, Release
+from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
 from tenure.service import Service
 from tenure.worker.claim import Claimer
 from tenure.worker.drain import Parts, drain
 from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
-from tenure.worker.marks import Marks, folder_of, report_the_dead
+from tenure.worker.marks import open_marks, report_the_dead
 from tenure.worker.outcomes import rolled_back
 from tenure.worker.recycle import used_up
 from tenure.worker.run import Middleware, Run, Runner
@@ -42,6 +42,7 @@ __all__ = ["Worker"]
 
 log = logging.getLogger("tenure")
 _UNSETTLED = 500
+_STANDSTILL = 0.02
 _TURNS = 20
 """How many jobs a slot runs before the others get their turn."""
 
@@ -97,6 +98,11 @@ class Worker:
             with contextlib.suppress(RuntimeError):  # it has stopped already
                 self._loop.call_soon_threadsafe(self._tell_stops)
 
+    def near_end(self) -> None:
+        """It was told to stop: should it be killed before it has, none of what it runs has crashed."""
+        if hasattr(self, "_marks"):
+            self._marks.stopping()
+
     def leave(self) -> None:
         """The process goes now, whatever hangs: the next start gives back what is held, and none of it has crashed."""
         if hasattr(self, "_marks"):
@@ -111,9 +117,7 @@ class Worker:
     def _make(self, queue: Queue, keeper_queue: Queue) -> None:
         settings, loop = self._settings, self._loop
         names = sorted(self._kinds)
-        self._marks = Marks(
-            folder_of(self._place) / f"{os.getpid()}-{self.name[-12:]}.marks", self.name, settings.concurrency
-        )
+        self._marks = open_marks(self._place, self.name, settings.concurrency)
         self._lines = [Line(terms, settings.prefetch, loop) for terms in settings.lines]
         self._crew = Crew(settings.concurrency, loop)
         self._settler = Settler(
@@ -173,8 +177,19 @@ class Worker:
             await drain(self._parts, slots, self._leaving, self._settings.grace.total_seconds())
 
     async def _slot(self, line: Line, place: int) -> None:
+        """Run what the line holds, whatever happens, until it is closed."""
+        while not line.closed:
+            try:
+                await self._serve(line, place)
+            except asyncio.CancelledError:
+                if line.closed:
+                    raise
+            except Exception:
+                log.exception("slot %d failed, and goes on", place)
+
+    async def _serve(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
-        buffer, settler, begin = line.buffer, self._settler, self._runner.begin
+        buffer, settler, keeper, disturbed = line.buffer, self._settler, self._keeper, self._runner.disturbed
         at_once = {name for name, kind in self._kinds.items() if kind.terms.settle == "now"}
         task, turns = asyncio.current_task(), 0
         while await line.something():
@@ -182,16 +197,12 @@ class Worker:
                 claim = buffer.popleft()
                 if len(buffer) == line.low:
                     self._claimer.ring()
-                begun = begin(claim, place, task)
-                if isinstance(begun, CoroutineType):
-                    line.running += 1
-                    outcome = await begun
-                    line.running -= 1
-                else:
-                    outcome = begun
+                if time.monotonic() >= keeper.safe_until and not await self._still_held(line, claim):
+                    continue
+                outcome = await self._run(line, claim, place, task)
                 line.ended += 1
-                if claim.settled_in_transaction and type(outcome) is Done:
-                    outcome = await self._after_settle_in(claim)
+                if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
+                    await self._calm(task)
                 if outcome is None:
                     self._held.discard(claim)
                     self._claimer.look()
@@ -202,6 +213,50 @@ class Worker:
                     turns = 0
                     await asyncio.sleep(0)
             self._claimer.ring()
+
+    async def _run(
+        self, line: Line, claim: Claim, place: int, task: asyncio.Task[None] | None
+    ) -> Outcome | None:
+        """One job to its end; a slot survives whatever it does."""
+        try:
+            begun = self._runner.begin(claim, place, task)
+            if not isinstance(begun, CoroutineType):
+                outcome = begun
+            else:
+                line.running += 1
+                try:
+                    outcome = await begun
+                finally:
+                    line.running -= 1
+            if claim.settled_in_transaction and type(outcome) is Done:
+                outcome = await self._after_settle_in(claim)
+            return outcome
+        except asyncio.CancelledError:
+            if line.closed:
+                raise
+            return Fail("its task was cancelled", kind="CancelledError")
+        except Exception as error:
+            log.exception("job %s (%s) could not be run", claim.id, claim.kind)
+            return Fail.of(error)
+
+    async def _calm(self, task: asyncio.Task[None] | None) -> None:
+        """A handler left its slot's task cancelled: the next job is not to hear of it."""
+        if task is not None:
+            self._runner.disturbed.discard(task)
+            while task.cancelling():
+                task.uncancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+
+    async def _still_held(self, line: Line, claim: Claim) -> bool:
+        """No lease was renewed for as long as one lasts (this process stood still): wait until it is known what is left."""
+        while claim in self._held and not line.closed:
+            if time.monotonic() < self._keeper.safe_until:
+                return True
+            await asyncio.sleep(_STANDSTILL)
+        if line.closed and claim in self._held:
+            self._settler.add(claim, Release())
+        return False
 
     async def _after_settle_in(self, claim: Claim) -> Outcome | None:
         """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
@@ -222,15 +277,13 @@ class Worker:
 
     def _deliver(self, line: Line, claims: list[Claim]) -> None:
         if line.closed:
-            self._held.update(claims)
             for claim in claims:
                 self._settler.add(claim, Release())
             return
         for claim in claims:
             if claim.id in self._runner.runs:
                 self._lose(self._runner.runs[claim.id])
-        self._held.update(claims)
-        line.deliver(claims)
+        line.deliver([claim for claim in claims if claim in self._held])
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
@@ -261,7 +314,8 @@ class Worker:
                 continue
             if run is not None and run.claim is asked[job_id]:
                 self._lose(run)
-            elif self._unbuffer(asked[job_id]):
+            elif not self._settler.has(asked[job_id]):
+                self._unbuffer(asked[job_id])
                 self._held.discard(asked[job_id])
         for job_id in renewed.cancelling:
             if (run := self._runner.runs.get(job_id)) is not None:

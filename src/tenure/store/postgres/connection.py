@@ -45,9 +45,14 @@ _BEGIN_READING: Final = f"{_BEGIN}; SET LOCAL enable_seqscan = on"
 _SESSION: Final = "-c enable_seqscan=off -c jit=off -c lock_timeout=10s"
 """Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that."""
 _BEGIN_IMPATIENT: Final = f"{_BEGIN}; SET LOCAL lock_timeout = '50ms'"
-_AGAIN: Final = ("40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
+_AGAIN: Final = ("57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_KEEPALIVES: Final = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+_KEEPALIVES: Final = {
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 _EVENTS: Final = {pq.PollingStatus.READING: select.POLLIN, pq.PollingStatus.WRITING: select.POLLOUT}
 _abandoned: list[object] = []
 
