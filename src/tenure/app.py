@@ -27,7 +27,7 @@ from tenure.context import Context
 from tenure.cron import Missed
 from tenure.dead import DeadJob
 from tenure.duration import Duration
-from tenure.errors import FieldError, FieldTypeError, UnknownKind
+from tenure.errors import FieldError, FieldTypeError, UnknownKind, UsageError
 from tenure.events import Event, Listeners
 from tenure.handle import Job
 from tenure.janitor.settings import janitor_settings
@@ -38,7 +38,7 @@ from tenure.payload import MAX_PAYLOAD
 from tenure.retry import RetryPolicy
 from tenure.store.upkeep import MAX_CRASHES
 from tenure.transactions import AppTransaction, AsyncAppTransaction, app_transaction
-from tenure.worker.address import address_of
+from tenure.worker.address import address_of, loading
 from tenure.worker.run import Middleware
 
 __all__ = ["App", "Standing"]
@@ -325,6 +325,11 @@ class App:
     def run(self, **settings: Any) -> None:
         """Work until told to stop (SIGTERM, SIGINT): `app.run(concurrency=50, queues=["mail:10", "*:4"], processes=2)`."""
         from tenure.worker.start import start
+
+        if loading():  # otherwise each worker that imports the script would start another
+            raise UsageError(
+                "app.run() was called while a worker imports this app; guard it with if __name__ == '__main__':"
+            )
 
         start(self, **settings)
 

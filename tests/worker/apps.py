@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -98,3 +100,20 @@ def plain_dies() -> None:
     """Kill its process, if it is not the test's."""
     assert os.environ["TENURE_TEST_PARENT"] != str(os.getpid())
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
+def plain_meets(name: str, others: list[str]) -> int:
+    """Run until all of them do."""
+    leave(f"meets-{name}")
+    while not all(Path(os.environ["TENURE_TEST_FOLDER"], f"meets-{other}").exists() for other in others):
+        time.sleep(0.005)
+    return os.getpid()
+
+
+@app.job(isolate=True)
+def has_a_child() -> None:
+    """Start a process, and never end."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    leave("grandchild", str(process.pid)).rename(Path(os.environ["TENURE_TEST_FOLDER"], "began"))
+    time.sleep(3_600)

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.events import ClaimGone, SlotStuck
+from tenure.events import ClaimGone, Listeners, SlotStuck
+from tenure.worker.isolate import Children
+from tenure.worker.run import Run
+from tests.support.workers import alive
 from tests.worker.house import Heard, House, Working, until
 
 _HOUR = timedelta(hours=1)
@@ -94,6 +97,46 @@ def test_a_child_that_runs_too_long_is_killed(parent_house: House, tmp_path: Pat
         os.kill(pid, 0)
     again = parent_house.seen(job, lambda j: j.state == "scheduled")
     assert (again.attempt, again.crashes) == (1, 0)
+
+
+def test_a_child_that_was_to_be_killed_gets_no_other_job_though_it_ended_in_time(parent_house: House) -> None:
+    from tests.worker import apps
+
+    async def processes() -> list[object]:
+        loop = asyncio.get_running_loop()
+        children = Children(apps.app.address, most=1, marking=bool, listeners=Listeners(), worker="w")
+
+        def stop(run: Run) -> None:
+            run.time_out()
+            run.active = False  # it has ended when the kill is due
+
+        def begun(run: Run) -> None:
+            loop.call_soon(stop, run)
+
+        found: list[object] = []
+        for claim in parent_house.queue.claim(2, worker="w"):
+            run = Run(claim, apps.where, None, tenure.Context(claim, None))
+            outcome = await children.run(run, begun, suspect=False)
+            assert isinstance(outcome, tenure.Done)
+            found.append(outcome.result)
+        await children.close()
+        return found
+
+    for _ in range(2):
+        apps.where.enqueue()
+    first, second = asyncio.run(processes())
+    assert first != second
+
+
+def test_what_a_killed_child_has_started_is_killed_with_it(parent_house: House, tmp_path: Path) -> None:
+    from tests.worker import apps
+
+    job = apps.has_a_child.enqueue()
+    working = parent_house.start(children=1, lease="2s")
+    until((tmp_path / "began").exists)
+    grandchild = int((tmp_path / "began").read_text())
+    _take_away(working, parent_house, job.id)
+    until(lambda: not alive(grandchild))
 
 
 def test_time_spent_waiting_for_a_child_does_not_count(parent_house: House) -> None:

@@ -51,6 +51,19 @@ def test_a_suspect_that_kills_its_process_again_is_poison_in_the_end_and_the_wor
     assert [e.claim.id for e in heard.events] == [poison.id] * 2
 
 
+def test_suspects_run_side_by_side_each_in_a_child_of_its_own(parent_house: House) -> None:
+    from tests.worker import apps
+
+    names = ["one", "two"]
+    suspects = [apps.plain_meets.enqueue(name, names) for name in names]
+    claims = parent_house.queue.claim(10, worker="lost")
+    started = [(claim.id, claim.epoch) for claim in claims]
+    assert parent_house.queue.vanished("lost", started=started, story="worker lost died") == len(names)
+    parent_house.start(children=2)
+    processes = {suspect.result("30s") for suspect in suspects}
+    assert len(processes | {os.getpid()}) == 3
+
+
 def test_an_isolated_job_that_kills_its_process_is_poison_after_three_crashes(parent_house: House) -> None:
     from tests.worker import apps
 

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 from tenure.errors import UsageError
 from tenure.kinds import Kinds
 
-__all__ = ["address_of", "load", "surroundings"]
+__all__ = ["address_of", "load", "loading", "surroundings"]
 
 _SCRIPT = "__tenure_"
 """How the modules made of scripts are named: they can be found again only by their path."""
+_loading = ContextVar("loading", default=False)
 
 
 def load(address: str) -> Any:
@@ -24,7 +26,11 @@ def load(address: str) -> Any:
     where, colon, name = address.rpartition(":")
     if not colon or not where or not name:
         raise UsageError(f"{address!r} names no app; write module:app, or path/to/script.py:app")
-    module = _from_file(Path(where)) if where.endswith(".py") else _from_module(where)
+    before = _loading.set(True)
+    try:
+        module = _from_file(Path(where)) if where.endswith(".py") else _from_module(where)
+    finally:
+        _loading.reset(before)
     app: Any = module
     for part in name.split("."):
         app = getattr(app, part, None)
@@ -33,6 +39,11 @@ def load(address: str) -> Any:
         known = f"it has {', '.join(apps)}" if apps else "it has no tenure.App"
         raise UsageError(f"{address!r}: {where} has no app named {name!r}; {known}")
     return app
+
+
+def loading() -> bool:
+    """Whether an app is being imported by its address: for a worker, one of a pool, or a child process."""
+    return _loading.get()
 
 
 def address_of(app: object, module_name: str) -> str | None:

@@ -1,8 +1,8 @@
 """Jobs in child processes: warm, one job at a time, and killed when they must stop.
 
-`isolate=True` kinds run here, and so does every suspect (a job that was in flight when a worker crashed), one suspect at a
-time: if it kills its process again, only that process dies, and nobody else is blamed. Before a suspect starts, the store
-is told that it does.
+`isolate=True` kinds run here, and so does every suspect (a job that was in flight when a worker crashed): if it kills its
+process again, only that process dies, and nobody else is blamed. Before a suspect starts, the store is told that it does.
+A child that is to be killed gets no other job; where no child can be started, jobs wait, and no attempt of theirs is burnt.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from tenure.errors import StoreUnavailable, UsageError
-from tenure.events import ChildCrashed, Listeners
+from tenure.events import ChildCrashed, Listeners, Outage
 from tenure.job import Claim
-from tenure.outcome import Crashed, Outcome, Release
+from tenure.outcome import Crashed, Outcome, Release, Snooze
 from tenure.worker.address import surroundings
 from tenure.worker.run import Run
 from tenure.worker.wire import (
@@ -41,6 +42,14 @@ log = logging.getLogger("tenure")
 _PATIENCE = {"cancel": 5.0, "leave": 1.0}
 """How long a child may take to stop by itself, by why it should; otherwise it is killed at once."""
 _GOODBYE = 1.0
+_BIRTH = 60.0
+"""How long a child may take to import the app."""
+_REST = "30s"
+"""How long a job waits when no child could be started for it."""
+
+
+class _Unborn(Exception):
+    """No child could be started."""
 
 
 class Child:
@@ -48,6 +57,8 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # fmt: skip
         self.process, self._reader, self._writer = process, reader, writer
+        self.doomed = False
+        """Whether it was killed, or is to be at once: the next job would be killed in place of its last."""
 
     async def receive(self) -> Message | None:
         """The next message; None once the child is gone."""
@@ -69,8 +80,15 @@ class Child:
 
     def kill_while(self, true: Callable[[], bool]) -> None:
         """Kill it, if it still runs what it should not."""
-        if true() and self.process.returncode is None:
-            self.process.kill()
+        if true():
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill it, and whatever it has started."""
+        self.doomed = True
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Let it go: it leaves when the wire closes."""
@@ -105,8 +123,8 @@ class Children:
         self._listeners, self._worker = listeners, worker
         self._idle: list[Child] = []
         self._all: set[Child] = set()
+        self._ending: set[asyncio.Future[str]] = set()
         self._free = asyncio.Semaphore(most or os.cpu_count() or 1)
-        self._suspects = asyncio.Lock()
 
     @property
     def able(self) -> bool:
@@ -116,18 +134,20 @@ class Children:
     async def run(self, run: Run, begun: Callable[[Run], None], *, suspect: bool) -> Outcome | None:
         """Run it in a child, and say when it has begun; never raises for what becomes of it there."""
         try:
-            if not suspect:
-                async with self._free:
-                    return await self._run(run, begun)
-            async with self._suspects:
-                loop = asyncio.get_running_loop()
-                try:
-                    stands = await loop.run_in_executor(None, self._marking, run.claim)
-                except StoreUnavailable:
-                    return Release()  # it has not started, so this is no failure of its own
-                return await self._run(run, begun) if stands else None
+            async with self._free:
+                if suspect:
+                    loop = asyncio.get_running_loop()
+                    if not await loop.run_in_executor(None, self._marking, run.claim):
+                        return None
+                return await self._run(run, begun)
         except asyncio.CancelledError:
             return run.stopped()
+        except StoreUnavailable:
+            return Release()  # it has not started, so this is no failure of its own
+        except _Unborn as error:
+            log.error("job %s (%s) waits %s: %s", run.claim.id, run.claim.kind, _REST, error)  # noqa: TRY400 - told
+            self._listeners.tell(Outage(self._worker, "starting a child process", str(error)))
+            return Snooze(_REST)
 
     async def close(self) -> None:
         """Let all of them go, and wait until they have gone; those that do not go are killed."""
@@ -150,6 +170,7 @@ class Children:
 
         def stop(why: str) -> None:
             killed.append(why)
+            child.doomed = child.doomed or why not in _PATIENCE
             child.send(Stop(why))
             loop.call_later(_PATIENCE.get(why, 0.0), child.kill_while, lambda: run.active)
 
@@ -158,7 +179,7 @@ class Children:
         while True:
             match await child.receive():
                 case End(outcome=plain, settled_in_transaction=settled):
-                    self._idle.append(child)
+                    self._put_back(child)
                     run.claim.settled_in_transaction = settled
                     return run.stopped() if run.context.lost else outcome_from(plain)
                 case Told(done=done, note=note):
@@ -167,6 +188,16 @@ class Children:
                     return await self._died(run, child, killed)
                 case _:
                     pass
+
+    def _put_back(self, child: Child) -> None:
+        """It is free for another job, unless it is to be killed."""
+        if not child.doomed:
+            self._idle.append(child)
+            return
+        child.kill()
+        ending = asyncio.ensure_future(self._end(child))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
     async def _living(self) -> Child | None:
         """An idle child; one that died in its idleness is no crash of the job that would have been its next."""
@@ -201,26 +232,40 @@ class Children:
             self._idle.append(spawning.result())
 
     async def _start(self, address: str) -> Child:
+        try:
+            child = await self._process(address)
+        except OSError as error:
+            raise _Unborn(f"a child process for {address} could not be started: {error}") from error
+        self._all.add(child)
+        try:
+            first = await asyncio.wait_for(child.receive(), _BIRTH)
+        except TimeoutError:
+            child.kill()
+            await self._end(child)
+            raise _Unborn(f"a child process did not import {address} within {_BIRTH:g} s") from None
+        match first:
+            case Ready():
+                return child
+            case Refused(why=why):
+                await self._end(child)
+                raise _Unborn(f"a child process could not import {address}: {why}")
+            case _:
+                raise _Unborn(f"a child process for {address} did not start: {await self._end(child)}")
+
+    async def _process(self, address: str) -> Child:
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tenure.worker.child", address, str(theirs.fileno()),
                 pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=surroundings(),
+                start_new_session=True,
             )  # fmt: skip
         finally:
             theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours)
-        child = Child(process, reader, writer)
-        self._all.add(child)
-        match await child.receive():
-            case Ready():
-                return child
-            case Refused(why=why):
-                await self._end(child)
-                raise UsageError(f"a child process could not import {address}: {why}")
-            case _:
-                raise UsageError(f"a child process for {address} did not start: {await self._end(child)}")
+        return Child(process, reader, writer)
 
     async def _end(self, child: Child) -> str:
+        story = await child.story()
         self._all.discard(child)
-        return await child.story()
+        return story
