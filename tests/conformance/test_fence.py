@@ -23,6 +23,17 @@ def test_a_worker_that_lost_its_claim_settles_nothing(
     assert (seen(q, new.id).state, seen(q, new.id).result) == ("done", "mine")
 
 
+@pytest.mark.parametrize("lost_first", [True, False], ids=["lost first", "lost last"])
+def test_settled_together_the_claim_that_stands_keeps_its_own_result(
+    place: Place, clock: MovedClock, lost_first: bool
+) -> None:
+    q, old, new = overtake(place, clock)
+    both: list[tuple[tenure.Claim, tenure.Outcome]] = [(old, tenure.Done("lost")), (new, tenure.Done("mine"))]
+    stands = q.settle_many(both if lost_first else both[::-1])
+    assert stands == ([False, True] if lost_first else [True, False])
+    assert seen(q, new.id).result == "mine"
+
+
 @every_outcome
 def test_a_claim_that_was_taken_back_settles_nothing(
     cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome

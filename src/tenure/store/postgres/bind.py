@@ -15,8 +15,9 @@ __all__ = ["bound"]
 
 
 def _settled(columns: Mapping[str, Sequence[Any]]) -> Mapping[str, Any]:
-    """settle_done: fences column by column; results, where there are any, by the job's id."""
-    results = {i: r for i, r in zip(columns["id"], columns["result"], strict=True) if r is not None}
+    """settle_done: fences column by column; results, where there are any, by their fence."""
+    fences = zip(columns["id"], columns["epoch"], columns["result"], strict=True)
+    results = {f"{i}:{e}": r for i, e, r in fences if r is not None}
     return {
         "id": pack_array(columns["id"]),
         "epoch": pack_array(columns["epoch"]),

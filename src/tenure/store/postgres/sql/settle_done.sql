@@ -1,5 +1,5 @@
 -- settle_done: moves finished work to the history, fenced by (id, epoch). Jobs of groups go another way.
--- Differs from sqlite: no join with the claims, so that no statistics can make the planner read all jobs; results come by id.
+-- Differs from sqlite: no join with the claims, so that no statistics can make the planner read all jobs; results come by fence.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now, :result::text::jsonb AS results),
 c AS MATERIALIZED (SELECT * FROM unnest(:id::text::uuid[], :epoch::text::bigint[]) AS c(id, epoch)),
 gone AS (
@@ -13,6 +13,6 @@ INSERT INTO tenure.finished (
     max_attempts, crashes, group_limit, progress, state, queue, kind, payload, worker, outcome, progress_note, result,
     unique_hash, group_key, parent, flow, tenant, extra)
 SELECT id, seq, epoch, run_at, created_at, started_at, n.now, expires_at, cancel_at, epoch, trace, rank, attempt,
-       max_attempts, crashes, group_limit, progress, 'done', queue, kind, payload, worker, 'done', progress_note, n.results ->> id::text,
+       max_attempts, crashes, group_limit, progress, 'done', queue, kind, payload, worker, 'done', progress_note, n.results ->> (id || ':' || epoch),
        unique_hash, group_key, parent, flow, tenant, extra
 FROM gone, n
