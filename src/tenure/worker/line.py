@@ -40,9 +40,11 @@ class Line:
         """How many claims to ask for now; 0 while enough are here."""
         if self.closed:
             return 0
+        # In this order a claim that moves on meanwhile (sent, waiting, running) is counted twice, never not at all.
+        sent = self.sent - self._received
+        here = sent + len(self.buffer)
         free = self.terms.concurrency - self.running
         target = min(free + self._ahead(), _MOST)
-        here = len(self.buffer) + self.sent - self._received
         self.low = target // 2
         return target - here if here <= self.low else 0
 
@@ -57,10 +59,10 @@ class Line:
         ahead = int(self._rate * _AHEAD)
         return min(ahead, self._prefetch) if ahead > self.terms.concurrency else 0
 
-    def deliver(self, claims: list[Claim]) -> None:
-        """Claims for the slots; called on the event loop."""
+    def deliver(self, claims: list[Claim], lost: int = 0) -> None:
+        """Claims for the slots, and how many of those sent here were lost on the way; called on the event loop."""
         self.buffer.extend(claims)
-        self._received += len(claims)
+        self._received += len(claims) + lost
         for _ in range(min(len(claims), len(self._waiting))):
             self._wake()
 

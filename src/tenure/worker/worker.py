@@ -194,12 +194,18 @@ class Worker:
         task, turns = asyncio.current_task(), 0
         while await line.something():
             while buffer:
-                claim = buffer.popleft()
-                if len(buffer) == line.low:
-                    self._claimer.ring()
-                if time.monotonic() >= keeper.safe_until and not await self._still_held(line, claim):
-                    continue
-                outcome = await self._run(line, claim, place, task)
+                line.running += (
+                    1  # before the buffer tells of a free place: the claimer looks from its own thread
+                )
+                try:
+                    claim = buffer.popleft()
+                    if len(buffer) == line.low:
+                        self._claimer.ring()
+                    if time.monotonic() >= keeper.safe_until and not await self._still_held(line, claim):
+                        continue
+                    outcome = await self._run(line, claim, place, task)
+                finally:
+                    line.running -= 1
                 line.ended += 1
                 if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
                     await self._calm(task)
@@ -220,14 +226,7 @@ class Worker:
         """One job to its end; a slot survives whatever it does."""
         try:
             begun = self._runner.begin(claim, place, task)
-            if not isinstance(begun, CoroutineType):
-                outcome = begun
-            else:
-                line.running += 1
-                try:
-                    outcome = await begun
-                finally:
-                    line.running -= 1
+            outcome = await begun if isinstance(begun, CoroutineType) else begun
             if claim.settled_in_transaction and type(outcome) is Done:
                 outcome = await self._after_settle_in(claim)
             return outcome
@@ -283,7 +282,8 @@ class Worker:
         for claim in claims:
             if claim.id in self._runner.runs:
                 self._lose(self._runner.runs[claim.id])
-        line.deliver([claim for claim in claims if claim in self._held])
+        kept = [claim for claim in claims if claim in self._held]
+        line.deliver(kept, lost=len(claims) - len(kept))
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
