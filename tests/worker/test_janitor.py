@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
+
+import pytest
 
 import tenure
 from tenure.events import ChoreDone, ChoreFailed, WorkerStarted
 from tenure.janitor.janitor import Janitor
+from tests.support.clock import MovedClock
 from tests.worker.house import Heard, House, until
 
 
@@ -106,3 +110,48 @@ def test_a_chore_that_has_much_to_do_goes_on_until_nothing_is_left(house: House)
     house.start().stop()
     assert [(e.chore, e.moved) for e in heard.events] == [("retain", 2_300)]
     assert house.queue.counts() == {}
+
+
+@pytest.mark.parametrize("year", [1999, 2099])
+def test_it_rests_until_the_next_fire_by_the_store_s_clock_whatever_the_machine_s_says(
+    house: House, year: int
+) -> None:
+    house.app = tenure.App(house.url, clock=MovedClock(datetime(year, 1, 1, 12, tzinfo=UTC)))
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    janitor = _janitor(house)
+    house.app.schedules.add("later", "0 3 * * *", mine.call())
+    assert _rest(janitor) == 5.0
+    house.app.schedules.add("soon", "*/2 * * * * *", mine.call())
+    assert _rest(janitor) == 2.0
+
+
+@pytest.mark.parametrize("house", ["postgres"], indirect=True)
+def test_what_is_due_and_in_somebody_s_hands_is_looked_at_ever_less_often(house: House) -> None:
+    clock = house.stand_still()
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    janitor = _janitor(house)
+    house.app.schedules.add("hourly", "@hourly", mine.call())
+    with house.connection() as hands:
+        hands.execute(f'SELECT 1 FROM "{house.url.rpartition("=")[2]}".schedules FOR UPDATE')
+        clock.advance("1h")
+        assert [_rest(janitor) for _ in range(6)] == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+    until(lambda: _rest(janitor) == 5.0)
+    [job] = house.queue.list()
+    assert job.kind == "mine"
+
+
+def _janitor(house: House) -> Janitor:
+    app = house.app
+    return Janitor(house.queue, app.janitor, listeners=app.listeners, worker="w", kinds=app.kinds)
+
+
+def _rest(janitor: Janitor) -> float:
+    """How long it rests before it looks at the schedules again, once it has."""
+    janitor.once()
+    return next(chore.every for chore in janitor.chores if chore.name == "fire")

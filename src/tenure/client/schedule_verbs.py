@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from tenure.client.arguments import limit_of, names_of
@@ -105,8 +104,8 @@ class ScheduleVerbs:
             lambda _: schedules.fire(wanted, self._can, limit=most, max_payload=self._max_payload, now=now)
         )
 
-    def next_fire(self, kinds: Iterable[str] | None = None) -> Call[datetime | None]:
-        """When a schedule of these kinds fires next, in the past if it is due already; None if none will."""
+    def next_fire(self, kinds: Iterable[str] | None = None) -> Call[float | None]:
+        """Seconds until a schedule of these kinds fires, by the store's clock: 0.0 if one is due already, None if none will."""
         known, now = names_of(kinds, "kinds"), self._now()
         wanted = None if known is None else frozenset(known)
         return Call(lambda _: schedules.next_fire(wanted, max_payload=self._max_payload, now=now), reads=True)

@@ -15,7 +15,6 @@ from datetime import timedelta
 from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
 from tenure.client.queue import Queue
-from tenure.clock import from_micros, machine_micros
 from tenure.errors import StoreUnavailable
 from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
 from tenure.janitor.settings import JanitorSettings, Kept
@@ -27,6 +26,8 @@ __all__ = ["Chore", "Janitor"]
 log = logging.getLogger("tenure")
 _BATCH = 1_000
 _FIRE_EVERY = 1.0
+_FIRE_SOONEST, _FIRE_LATEST = 0.05, 5.0
+"""How long to the next look at schedules: others may add one meanwhile, or hold what is due."""
 _AGAIN = 5.0
 """How soon a chore that failed is tried again, at the latest."""
 _CALM = 12.0
@@ -61,7 +62,7 @@ class Janitor(Service):
         super().__init__("janitor")
         self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
         self._kinds, self._crons = sorted(kinds), list(crons)
-        self._calm_until = 0.0
+        self._calm_until, self._fruitless = 0.0, _FIRE_SOONEST
         look = settings.look_every.total_seconds()
         self.chores = [
             # Before those that find jobs dead.
@@ -126,16 +127,17 @@ class Janitor(Service):
         for one in fired:
             self._listeners.tell(Fired(self._worker, one.name, one.fire_at, one.id))
         chore = next(c for c in self.chores if c.name == "fire")
-        chore.every = self._until_next_fire()
+        chore.every = self._until_next_fire(fired=bool(fired))
         return len(fired)
 
-    def _until_next_fire(self) -> float:
-        """Seconds to the next fire, a minute at most: schedules may be added meanwhile by others."""
-        at = self._queue.next_fire(self._kinds)
-        if at is None:
-            return 5.0
-        wait = (at - from_micros(machine_micros())).total_seconds()
-        return min(max(wait, 0.05), 5.0)
+    def _until_next_fire(self, *, fired: bool) -> float:
+        """Seconds to the next look, by the store's clock; what is due and in somebody's hands is looked at ever less often."""
+        wait = self._queue.next_fire(self._kinds)
+        if wait == 0.0 and not fired:
+            self._fruitless = min(self._fruitless * 2, _FIRE_EVERY)
+            return self._fruitless
+        self._fruitless = _FIRE_SOONEST
+        return _FIRE_LATEST if wait is None else min(max(wait, _FIRE_SOONEST), _FIRE_LATEST)
 
     def _retain(self) -> int:
         own = self._settings.by_queue

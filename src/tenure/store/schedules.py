@@ -69,10 +69,15 @@ def schedules(*, max_payload: int, now: int | None) -> Plan[list[ScheduleSeen]]:
     return [stored.seen(max_payload) for stored in (yield from _all(now))]
 
 
-def next_fire(kinds: Collection[str] | None, *, max_payload: int, now: int | None) -> Plan[datetime | None]:
-    """When the next fire is due, in the past if it is due already; None if nothing will fire."""
-    seen = [stored.seen(max_payload) for stored in (yield from _live(kinds, now))]
-    return min((s.next_at for s in seen if s.next_at is not None), default=None)
+def next_fire(kinds: Collection[str] | None, *, max_payload: int, now: int | None) -> Plan[float | None]:
+    """Seconds until the next fire by the store's clock; 0.0 if one is due already; None if nothing will fire."""
+    soonest: float | None = None
+    for stored in (yield from _live(kinds, now)):
+        next_at = stored.seen(max_payload).next_at
+        if next_at is not None:
+            wait = max((next_at - from_micros(stored.now)).total_seconds(), 0.0)
+            soonest = wait if soonest is None else min(soonest, wait)
+    return soonest
 
 
 def run_schedule(
