@@ -1,12 +1,17 @@
-"""Handlers that block the event loop, or hold the interpreter, for longer than a lease keep their claims."""
+"""Neither handlers that block the event loop or hold the interpreter nor chores that take long cost a claim its lease."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 from tenure.events import ClaimGone
-from tests.worker.house import Heard, House
+from tests.worker.house import PATIENCE, Heard, House, until
 
 _LEASE = 2.0
 
@@ -69,3 +74,47 @@ def test_a_handler_that_holds_the_interpreter_past_a_renewal_keeps_its_claim(hou
     assert job.result("30s") > _LEASE / 6
     assert (house.ended(job).epoch, house.ended(job).crashes) == (1, 0)
     assert heard.events == []
+
+
+@pytest.mark.parametrize("whose", ["chores", "settles"])
+def test_neither_chores_nor_settles_under_way_delay_a_renewal(house: House, whose: str) -> None:
+    going = threading.Event()
+
+    @house.app.job
+    def mine() -> None:
+        going.wait(PATIENCE)
+
+    job = mine.enqueue()
+    worker: Any = house.start(lease=_LEASE).worker
+    house.seen(job, lambda j: j.state == "running")
+    until(lambda: worker._janitor._thread.is_alive())
+    with _all_taken(worker._janitor._queue if whose == "chores" else worker._queue):
+        for _ in range(3):
+            before = house.queue.get(job.id)
+            house.seen(job, lambda j, was=before: j.lease_until > was.lease_until)  # type: ignore[misc]
+    going.set()
+    assert house.ended(job).epoch == 1
+
+
+@contextmanager
+def _all_taken(queue: Any) -> Iterator[None]:
+    """Every connection that a queue may have is in use, and nothing is locked in the database."""
+    leaving, inside = threading.Event(), list[int]()
+
+    def wait(_again: bool) -> Any:
+        inside.append(1)
+        leaving.wait(PATIENCE)
+        yield from ()
+
+    # On PostgreSQL a queue has a few connections, on SQLite one to write with.
+    most = getattr(getattr(queue._store, "_pool", None), "_size", 1)
+    threads = [threading.Thread(target=queue._store.run, args=(wait,)) for _ in range(most)]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: len(inside) == most)
+        yield
+    finally:
+        leaving.set()
+        for thread in threads:
+            thread.join(PATIENCE)

@@ -1,8 +1,9 @@
-"""The keeper: an OS thread with connections of its own that keeps this worker's claims alive.
+"""The keeper: an OS thread with a connection of its own that keeps this worker's claims alive.
 
-Neither a handler that blocks the event loop nor a batch of settles under way delays it. Six times a lease it says that the
-worker lives, pushes every held lease forward, marks the jobs that have started, and brings back what it learns: claims
-that were lost and jobs that were asked to cancel. Between these it passes on what handlers tell of their progress.
+Neither a handler that blocks the event loop nor settles or chores under way delay it: nobody else uses its queue. Six times
+a lease it says that the worker lives, pushes every held lease forward, marks the jobs that have started, and brings back what
+it learns: claims that were lost and jobs that were asked to cancel. Between these it passes on what handlers tell of their
+progress.
 """
 
 from __future__ import annotations
@@ -95,10 +96,6 @@ class Keeper(Service):
         """Say that this worker lives, and what it takes."""
         about = json.dumps({"pid": os.getpid(), **self._about()})
         self._queue.beat(self._worker, queues=self._queues, kinds=self._kinds, about=about)
-
-    def started(self, claim: Claim) -> bool:
-        """Put down that this one job starts now, before it does; whether the claim still stands."""
-        return claim.id in self._queue.renew([claim], lease=self._lease, started=[claim.id]).kept
 
     def finish(self) -> None:
         """The last word on progress, and goodbye."""

@@ -81,13 +81,14 @@ class Worker:
         self._tell_stops()
         queue = await self._loop.run_in_executor(None, self._open)
         keeper_queue = await self._loop.run_in_executor(None, self._open)
+        chores_queue = await self._loop.run_in_executor(None, self._open)
         self.name = queue.worker
         await self._loop.run_in_executor(None, report_the_dead, queue, self._place)
         try:
-            self._make(queue, keeper_queue)
+            self._make(queue, keeper_queue, chores_queue)
             await self._work()
         finally:
-            await self._loop.run_in_executor(None, _close_all, queue, keeper_queue)
+            await self._loop.run_in_executor(None, _close_all, queue, keeper_queue, chores_queue)
 
     def stop(self) -> None:
         """Stop in good order; said twice, at once. May be called from any thread or a signal handler."""
@@ -114,7 +115,7 @@ class Worker:
         if self._stops >= 2:
             self._leaving.set()
 
-    def _make(self, queue: Queue, keeper_queue: Queue) -> None:
+    def _make(self, queue: Queue, keeper_queue: Queue, chores_queue: Queue) -> None:
         settings, loop = self._settings, self._loop
         names = sorted(self._kinds)
         self._marks = open_marks(self._place, self.name, settings.concurrency)
@@ -146,7 +147,7 @@ class Worker:
             held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
         )  # fmt: skip
         self._janitor = (
-            None if self._chores is None else self._chores(keeper_queue, self._listeners, self.name)
+            None if self._chores is None else self._chores(chores_queue, self._listeners, self.name)
         )
         self._queue = queue
 
@@ -271,8 +272,9 @@ class Worker:
         return None
 
     def _mark_started(self, claim: Claim) -> bool:
-        """A suspect is about to start: the store is told first."""
-        return self._keeper.started(claim)
+        """A suspect is about to start: the store is told first; whether the claim still stands."""
+        kept = self._queue.renew([claim], lease=self._settings.lease, started=[claim.id]).kept
+        return claim.id in kept
 
     def _deliver(self, line: Line, claims: list[Claim]) -> None:
         if line.closed:
