@@ -22,6 +22,7 @@ from tenure.worker.run import Runner
 from tenure.worker.threads import Crew
 from tenure.worker.wire import (
     LENGTH,
+    Begun,
     End,
     Message,
     Ready,
@@ -107,6 +108,7 @@ async def _serve(app: Any, wire: _Wire) -> None:
     wire.send(Ready())
     while True:
         start = await line.get()
+        wire.send(Begun())
         claim = Claim(start.row, start.worker, _Owner(app))
         runner.progress = lambda context: wire.send(Told(*context.told))
         outcome: Outcome | None = await runner.run(claim, 0)

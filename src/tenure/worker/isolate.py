@@ -2,7 +2,8 @@
 
 `isolate=True` kinds run here, and so does every suspect (a job that was in flight when a worker crashed): if it kills its
 process again, only that process dies, and nobody else is blamed. Before a suspect starts, the store is told that it does.
-A child that is to be killed gets no other job; where no child can be started, jobs wait, and no attempt of theirs is burnt.
+A child that is to be killed gets no other job; one that dies before it said that it began a job is no crash of that job, and
+another child gets it; where no child can be started, jobs wait, and no attempt of theirs is burnt.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tenure.worker.address import surroundings
 from tenure.worker.run import Run
 from tenure.worker.wire import (
     LENGTH,
+    Begun,
     End,
     Message,
     Ready,
@@ -46,10 +48,16 @@ _BIRTH = 60.0
 """How long a child may take to import the app."""
 _REST = "30s"
 """How long a job waits when no child could be started for it."""
+_FRESH = (False, True, True)
+"""How often a job is given to a child, should each die before it begins: to an idle one first, then to new ones."""
 
 
 class _Unborn(Exception):
     """No child could be started."""
+
+
+class _Unbegun(Exception):
+    """The child was gone before it began the job."""
 
 
 class Child:
@@ -163,10 +171,18 @@ class Children:
             await asyncio.wait(leaving, timeout=_GOODBYE)
 
     async def _run(self, run: Run, begun: Callable[[Run], None]) -> Outcome | None:
-        child = await self._living() or await self._spawn()
+        for fresh in _FRESH:
+            child = (None if fresh else await self._living()) or await self._spawn()
+            begun(run)
+            with suppress(_Unbegun):
+                return await self._run_in(child, run)
+            run.wait_again()
+        raise _Unborn(f"{len(_FRESH)} child processes for {self._address} died before they began it")
+
+    async def _run_in(self, child: Child, run: Run) -> Outcome | None:
         killed: list[str] = []
         loop = asyncio.get_running_loop()
-        begun(run)
+        began = False
 
         def stop(why: str) -> None:
             killed.append(why)
@@ -184,8 +200,10 @@ class Children:
                     return run.stopped() if run.context.lost else outcome_from(plain)
                 case Told(done=done, note=note):
                     run.context.progress(done, note)
+                case Begun():
+                    began = True
                 case None:
-                    return await self._died(run, child, killed)
+                    return await self._died(run, child, killed, began=began)
                 case _:
                     pass
 
@@ -208,10 +226,13 @@ class Children:
             log.warning("an idle child: %s", await self._end(child))
         return None
 
-    async def _died(self, run: Run, child: Child, killed: list[str]) -> Outcome | None:
+    async def _died(self, run: Run, child: Child, killed: list[str], *, began: bool) -> Outcome | None:
         story = await self._end(child)
         if killed:
             return run.stopped()
+        if not began:
+            log.warning("an idle child: %s", story)
+            raise _Unbegun
         log.warning("job %s (%s): %s", run.claim.id, run.claim.kind, story)
         self._listeners.tell(ChildCrashed(self._worker, run.claim, story))
         return Crashed(f"{story} while it ran this job")

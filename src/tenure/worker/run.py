@@ -99,6 +99,12 @@ class Run:
             timeout = kind.terms.timeout.total_seconds()
         self.timeout = timeout
 
+    def wait_again(self) -> None:
+        """The child that was there for it had died before: it has not started."""
+        self.begun, self.apart = False, None
+        if self.timer is not None:
+            self.timer.cancel()
+
     def lose(self) -> None:
         """Its claim is lost."""
         self._stop("_lost", "lost")

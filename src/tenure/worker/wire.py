@@ -1,7 +1,7 @@
 """What a worker and its child processes say to each other: small messages over a socket, length first.
 
-The worker says `Start` and `Stop`, the child says `Ready`, `Told` (progress) and `End`. Nothing is pickled: an outcome
-travels as its name and its plain values.
+The worker says `Start` and `Stop`, the child says `Ready`, `Begun`, `Told` (progress) and `End`. Nothing is pickled: an
+outcome travels as its name and its plain values.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze, name_of
 
 __all__ = [
+    "Begun",
     "End",
     "Message",
     "Ready",
@@ -48,6 +49,10 @@ class Ready(msgspec.Struct, tag="ready"):
     """The app is imported; a claim may come."""
 
 
+class Begun(msgspec.Struct, tag="begun"):
+    """The claim is here, and its handler is called next."""
+
+
 class Told(msgspec.Struct, tag="told"):
     """How far it is."""
 
@@ -68,7 +73,7 @@ class Refused(msgspec.Struct, tag="refused"):
     why: str
 
 
-Message = Start | Stop | Ready | Told | End | Refused
+Message = Start | Stop | Ready | Begun | Told | End | Refused
 _encode = msgspec.msgpack.Encoder().encode
 unpack: Callable[[bytes], Message] = msgspec.msgpack.Decoder(Message).decode
 

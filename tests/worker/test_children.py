@@ -1,0 +1,91 @@
+"""Child processes: which job is to blame when one dies, and which is not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+
+import pytest
+
+import tenure
+from tenure.events import ChildCrashed, Listeners
+from tenure.job import Claim
+from tenure.outcome import Outcome, Snooze
+from tenure.worker.isolate import Child, Children
+from tenure.worker.run import Run
+from tests.support.workers import alive
+from tests.worker import apps
+from tests.worker.house import House, until
+
+
+def _claims(house: House, count: int) -> Sequence[Claim]:
+    for _ in range(count):
+        apps.where.enqueue()
+    return house.queue.claim(count, worker="w")
+
+
+async def _run(children: Children, claim: Claim) -> tuple[Outcome | None, Run]:
+    run = Run(claim, apps.where, None, tenure.Context(claim, None))
+    run.begun = False
+
+    def begun(run: Run) -> None:
+        run.begun = True
+
+    return await children.run(run, begun, suspect=False), run
+
+
+def _kill(pid: int) -> None:
+    """Kill it, and return once it is gone; nothing else happens in this process meanwhile."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+
+
+def test_a_job_sent_to_a_child_whose_death_nobody_has_heard_of_yet_runs_in_another_one(
+    parent_house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    crashes: list[ChildCrashed] = []
+
+    async def processes() -> list[object]:
+        listeners = Listeners()
+        listeners.add(crashes.append, ChildCrashed)
+        children = Children(apps.app.address, most=1, marking=bool, listeners=listeners, worker="w")
+        found: list[object] = []
+        for claim in _claims(parent_house, 2):
+            outcome, _ = await _run(children, claim)
+            assert isinstance(outcome, tenure.Done)
+            found.append(outcome.result)
+            _kill(int(str(outcome.result)))  # the event loop stands still: it has not heard of it
+        await children.close()
+        return found
+
+    first, second = asyncio.run(processes())
+    assert first != second
+    assert crashes == []
+    assert "an idle child: " in caplog.text
+
+
+def test_a_job_whose_children_all_die_before_they_begin_it_waits_and_burns_nothing(
+    parent_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead: list[int] = []
+    send = Child.send
+
+    def kill_first(self: Child, message: object) -> None:
+        _kill(self.process.pid)
+        dead.append(self.process.pid)
+        send(self, message)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Child, "send", kill_first)
+
+    async def outcome() -> tuple[Outcome | None, Run]:
+        children = Children(apps.app.address, most=1, marking=bool, listeners=Listeners(), worker="w")
+        ended = await _run(children, _claims(parent_house, 1)[0])
+        await children.close()
+        return ended
+
+    told, run = asyncio.run(outcome())
+    assert isinstance(told, Snooze)
+    assert len(set(dead)) == 3
+    assert (run.begun, run.apart) == (False, None)
