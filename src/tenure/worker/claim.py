@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -23,6 +24,8 @@ __all__ = ["Claimer"]
 
 log = logging.getLogger("tenure")
 _FLOOR = 0.01
+_AFTER_YOU = 0.0002
+"""Who was woken by one job lets the event loop have the interpreter, and start it, before looking for more."""
 _FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.05
 """How long to rest while the slots are full, while leases are not kept in time, while too much waits to be settled."""
 
@@ -86,6 +89,8 @@ class Claimer(Service):
                 line.sent += len(claims)
                 self._floor = _FLOOR
                 self._loop.call_soon_threadsafe(self._deliver, line, claims)
+                if hasty:
+                    time.sleep(_AFTER_YOU)
             short = short and len(claims) < count and not (hasty and claims)
         if wanted and short:
             self._sleep()

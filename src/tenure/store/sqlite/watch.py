@@ -1,7 +1,8 @@
 """How an idle worker hears of commits to a SQLite file: the kernel tells of writes to its log, `data_version` of commits.
 
 A commit is written to the log (and the kernel tells), brought to the disk, and only then shown to readers. So who is woken
-and sees nothing new looks again a few times, ever more slowly, before it goes back to sleep. Where the kernel tells nothing,
+and sees nothing new looks again: every tenth of a millisecond for as long as a disk usually takes, then ever more slowly,
+before it goes back to sleep. Where the kernel tells nothing,
 `data_version` is read every few milliseconds, and every 100 while nothing happens.
 """
 
@@ -22,7 +23,10 @@ from tenure.store.watch import Watching
 __all__ = ["SqliteWatch"]
 
 _FIRST_LOOK: Final = 0.0001
-_QUICK_LOOK: Final = 0.004
+_FIRST_LOOKS: Final = 12
+_SLOW_LOOK: Final = 0.004
+_IN_VAIN: Final = 200
+"""After how many writes without a commit the next ones wake no more."""
 _LAST_LOOK: Final = 0.5
 _FIRST_POLL: Final = 0.005
 _LAST_POLL: Final = 0.1
@@ -44,6 +48,10 @@ class SqliteWatch(Watching):
         self._seen = -1
         self._pause = 0.0
         """How long until the next look, without being woken; 0: no look is needed."""
+        self._looks = 0
+        """How many more looks come as soon as the first."""
+        self._vain = 0
+        """How many writes were seen since the last commit."""
         self._again, self._rest = 0.0, _FIRST_TRY
 
     def close(self) -> None:
@@ -74,7 +82,8 @@ class SqliteWatch(Watching):
 
     def _note_stir(self) -> None:
         if self._inotify is not None and self._inotify.stirred():
-            self._pause = _FIRST_LOOK
+            self._vain += 1
+            self._looks, self._pause = _FIRST_LOOKS if self._vain <= _IN_VAIN else 0, _SLOW_LOOK
 
     def _changed(self) -> bool:
         """Whether anything was committed since the last look, or may have been while the file was not open."""
@@ -88,7 +97,10 @@ class SqliteWatch(Watching):
                     self._lose()
                 return False
             seen, self._seen = self._seen, int(version)
-            return seen != self._seen
+            if seen == self._seen:
+                return False
+            self._vain = 0
+            return True
 
     def _sleep(self, left: float) -> None:
         if not self.hears:
@@ -98,19 +110,21 @@ class SqliteWatch(Watching):
             self._pause = min(self._pause * 2, _LAST_POLL)
         elif not self._pause:
             self._bell.sleep(left, self._inotify.descriptor)
+        elif self._looks:
+            self._looks -= 1
+            time.sleep(min(left, _FIRST_LOOK))  # A poll counts in whole milliseconds.
         else:
             pause, self._pause = self._pause, self._next_pause()
-            if pause < 0.001:
-                time.sleep(min(left, pause))  # A poll counts in whole milliseconds.
-            else:
-                # Between the quick looks nothing wakes: a long transaction that writes all the time must not cost much.
-                self._bell.sleep(min(left, pause), self._inotify.descriptor if pause > _QUICK_LOOK else None)
+            # A long transaction that writes all the time must not cost much: its writes no longer wake.
+            deaf = self._vain > _IN_VAIN and pause <= _SLOW_LOOK
+            self._bell.sleep(min(left, pause), None if deaf else self._inotify.descriptor)
 
     def _next_pause(self) -> float:
         """Longer and longer, then none; a commit that waits long for its disk is still seen soon after it."""
-        if self._pause >= _LAST_LOOK:
-            return 0.0
-        return self._pause * (2 if self._pause < _QUICK_LOOK / 2 else 1.25)
+        if self._pause < _LAST_LOOK:
+            return self._pause * 1.25
+        self._vain = 0
+        return 0.0
 
     def _open(self) -> bool:
         try:
@@ -123,7 +137,7 @@ class SqliteWatch(Watching):
             self._lose()
             return False
         self.hears, self._rest = True, _FIRST_TRY
-        self._pause = _FIRST_LOOK if self._inotify is not None else _FIRST_POLL
+        self._looks, self._pause = _FIRST_LOOKS, _SLOW_LOOK if self._inotify is not None else _FIRST_POLL
         return True
 
     def _listen(self, path: str) -> None:
