@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -80,18 +80,82 @@ def test_a_handler_that_hangs_in_a_thread_is_left_behind_and_its_job_given_back(
     assert [claim.id for claim in scene.q.claim(kinds=["hang"])] == [job]
 
 
-def test_a_handler_that_blocks_the_event_loop_does_not_keep_the_process(scene: Scene) -> None:
-    """It leaves on purpose: what it ran has not crashed, and the next worker takes it up at once."""
-    [job] = scene.enqueue("jam", priority=1)
-    waiting = scene.enqueue("good", 20)
-    worker = scene.start("--grace", "2s")
-    scene.begun(job)
+@pytest.mark.parametrize("kind", ["jam", "sleeps"])
+def test_a_handler_that_blocks_the_event_loop_does_not_keep_the_process(scene: Scene, kind: str) -> None:
+    """It leaves on purpose: what it ran has not crashed, and all that it held is there for others at once."""
+    jobs = _blocked(scene, kind)
+    worker = scene.start("--grace", "3s", "--lease", "600s")
+    scene.begun(jobs[0])
     worker.send(signal.SIGTERM)
     assert worker.left() == 1
-    scene.open_gate()
-    scene.start("--lease", "600s")
-    until(lambda: scene.counts == {"done": 21})
-    assert {seen.crashes for seen in scene.jobs([job, *waiting])} == {0}
+    _all_given_back(scene, jobs)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("kind", ["jam", "sleeps"])
+def test_told_twice_while_a_handler_blocks_the_event_loop_it_gives_back_what_it_holds_and_leaves(
+    scene: Scene, kind: str, how: signal.Signals
+) -> None:
+    jobs = _blocked(scene, kind)
+    worker = scene.start("--grace", "600s", "--lease", "600s")
+    scene.begun(jobs[0])
+    worker.send(how)
+    worker.says("told to stop")
+    worker.send(how)
+    assert worker.left() == 1
+    assert "a handler blocks the event loop; what was held is given back" in worker.log
+    _all_given_back(scene, jobs)
+
+
+def test_told_twice_a_pool_gives_back_what_runs_where_the_event_loop_is_blocked(scene: Scene) -> None:
+    jobs = _blocked(scene, "sleeps")
+    pool = scene.start("--processes", "2", "--grace", "600s", "--lease", "600s")
+    scene.begun(jobs[0])
+    pool.send(signal.SIGTERM)
+    pool.says("told to stop")
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+    _all_given_back(scene, jobs)
+
+
+@pytest.mark.parametrize("scene", ["sqlite", "shared"], indirect=True)
+def test_told_twice_with_the_event_loop_blocked_and_the_file_locked_it_leaves_in_time(scene: Scene) -> None:
+    jobs = _blocked(scene, "sleeps")
+    worker = scene.start("--grace", "4s", "--lease", "600s")
+    scene.begun(jobs[0])
+    with _locked(scene):
+        worker.send(signal.SIGTERM)
+        worker.says("told to stop")
+        worker.send(signal.SIGTERM)
+        assert worker.left() == 1
+    assert "what is held is left to the next start" in worker.log
+    scene.start()
+    until(lambda: len(scene.notes("begun", jobs[0])) == 2)
+    assert scene.job(jobs[0]).crashes == 0
+
+
+def _blocked(scene: Scene, kind: str) -> list[str]:
+    """A job that blocks the event loop, and some that wait behind it."""
+    payload = {"seconds": 3_600} if kind == "sleeps" else {}
+    return [*scene.enqueue(kind, priority=1, **payload), *scene.enqueue("good", 20)]
+
+
+def _all_given_back(scene: Scene, jobs: list[str]) -> None:
+    """As they were before they were claimed; nobody is left, nobody is to blame."""
+    assert {(seen.state, seen.attempt, seen.crashes) for seen in scene.jobs(jobs)} == {(State.READY, 0, 0)}
+    assert not scene.q.workers()
+    assert not list(scene.folder.rglob("*.marks"))
+
+
+@contextmanager
+def _locked(scene: Scene) -> Iterator[None]:
+    """Nobody else writes to the file."""
+    path = str(scene.folder / "jobs.db")
+    locker = sqlite3.connect(path) if "shared" in scene.url else apsw.Connection(path)
+    with closing(locker):
+        locker.execute("BEGIN IMMEDIATE")
+        yield
+        locker.execute("ROLLBACK")
 
 
 @pytest.fixture
@@ -130,15 +194,11 @@ def test_a_file_that_somebody_locks_does_not_keep_the_process(scene: Scene) -> N
     worker = scene.start("--grace", "3s")
     for job in jobs:
         scene.begun(job)
-    path = str(scene.folder / "jobs.db")
-    locker = sqlite3.connect(path) if "shared" in scene.url else apsw.Connection(path)
-    with closing(locker):
-        locker.execute("BEGIN IMMEDIATE")
+    with _locked(scene):
         worker.send(signal.SIGTERM)
         worker.says("jobs are running")
         scene.open_gate()
         assert worker.left() == 1
-        locker.execute("ROLLBACK")
     scene.start("--lease", "600s")
     until(lambda: scene.counts == {"done": 5})
     assert {seen.crashes for seen in scene.jobs(jobs)} == {0}

@@ -1,7 +1,8 @@
 """Start a worker in this process, or a pool of them: signals, the grace period, and what the environment says.
 
-The first SIGTERM or SIGINT drains, the second gives back what runs and leaves. Whatever hangs (a handler, a thread, a
-database that does not answer), the process is gone when the grace period is over.
+The first SIGTERM or SIGINT drains, the second gives back what runs and leaves, also while a handler blocks the event loop.
+Whatever hangs (a handler, a thread, a database that does not answer), the process is gone when the grace period is over.
+Only code that holds the interpreter itself is beyond this: no signal is heard before it lets go.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from tenure.app_schedules import CodeSchedule
@@ -38,6 +41,8 @@ log = logging.getLogger("tenure")
 _SWITCH = 0.001
 """Handlers keep the interpreter busy, and threads that have heard from the database wait for it: not the usual 5 ms."""
 MAX_PREFETCH, MAX_PROCESSES = 100_000, 1_000
+_ANSWER = 2.0
+"""How long the event loop may take to answer before it counts as blocked, in seconds; less where the grace period is short."""
 
 
 class Startable(Protocol):
@@ -146,13 +151,18 @@ def run_here(worker: Worker, settings: WorkerSettings) -> None:
 
 
 class _End:
-    """Sees to it that a worker told to stop is gone when the grace period is over."""
+    """Sees to it that a worker told to stop is gone when the grace period is over, and soon if told twice.
+
+    As long as the event loop answers, the worker stops by itself. If a handler blocks it, a thread gives back what the
+    worker holds, and ends the process.
+    """
 
     def __init__(self, worker: Worker, grace: float) -> None:
-        self._worker, self._grace = worker, grace
-        self._timer = threading.Timer(grace, self._give_up)
-        self._timer.daemon = True
+        self._worker, self._grace, self._answer = worker, grace, min(_ANSWER, grace / 20)
+        self._words: SimpleQueue[bool] = SimpleQueue()
+        """True: told to stop; False: it has. The one kind of queue that a signal handler may put something into."""
         self._alarm: tuple[float, float] | None = None
+        threading.Thread(target=self._watch, name="tenure-end", daemon=True).start()
 
     def near(self) -> None:
         """The worker was told to stop."""
@@ -160,17 +170,41 @@ class _End:
             self._worker.near_end()
             # Should even giving up hang (on a log that nobody reads), the kernel ends the process.
             self._alarm = signal.setitimer(signal.ITIMER_REAL, self._grace + 2)
-            self._timer.start()
+        self._words.put(True)
 
     def reached(self) -> None:
         """The worker has stopped in time."""
-        self._timer.cancel()
+        self._words.put(False)
         if self._alarm is not None:
             signal.setitimer(signal.ITIMER_REAL, *self._alarm)
 
-    def _give_up(self) -> None:
+    def _watch(self) -> None:
+        if not self._words.get():
+            return
+        deadline = time.monotonic() + self._grace
+        late, twice = deadline - self._grace / 10, False
+        log.info("told to stop; %g s are left", self._grace)
+        while (now := time.monotonic()) < deadline:
+            rest = self._answer if twice or now >= late else late - now
+            try:
+                if not self._words.get(timeout=min(rest, deadline - now)):
+                    return
+                twice = True
+            except Empty:
+                pass
+            if (twice or time.monotonic() >= late) and not self._worker.answers(self._answer):
+                self._rescue(deadline)
+        self._leave("the grace period is over; leaving what hangs behind")
+
+    def _rescue(self, deadline: float) -> None:
+        """The event loop is blocked, so nobody else will do it."""
+        given_back = self._worker.give_back(deadline)
+        left = "what was held is given back" if given_back else "what is held is left to the next start"
+        self._leave(f"a handler blocks the event loop; {left}")
+
+    def _leave(self, why: str) -> None:
         self._worker.leave()
-        log.error("the grace period is over; leaving what hangs behind")
+        log.error(why)
         logging.shutdown()
         sys.stdout.flush()
         os._exit(1)

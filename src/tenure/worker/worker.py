@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from types import CoroutineType
@@ -33,6 +34,7 @@ from tenure.worker.line import Line
 from tenure.worker.marks import open_marks, report_the_dead
 from tenure.worker.outcomes import rolled_back
 from tenure.worker.recycle import used_up
+from tenure.worker.rescue import give_back
 from tenure.worker.run import Middleware, Run, Runner
 from tenure.worker.settings import WorkerSettings
 from tenure.worker.settle import Settler
@@ -103,6 +105,19 @@ class Worker:
         """It was told to stop: should it be killed before it has, none of what it runs has crashed."""
         if hasattr(self, "_marks"):
             self._marks.stopping()
+
+    def answers(self, within: float) -> bool:
+        """Whether its event loop answers in so many seconds: a handler may block it. Asked from another thread."""
+        answered = threading.Event()
+        try:
+            self._loop.call_soon_threadsafe(answered.set)
+        except (AttributeError, RuntimeError):  # it has not begun, or has ended
+            return True
+        return answered.wait(within)
+
+    def give_back(self, deadline: float) -> bool:
+        """Give back what it holds, from another thread than that of its event loop; whether the store has heard it."""
+        return give_back(self._parts, deadline) if hasattr(self, "_parts") else False
 
     def leave(self) -> None:
         """The process goes now, whatever hangs: the next start gives back what is held, and none of it has crashed."""
