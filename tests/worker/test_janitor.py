@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 import tenure
 from tenure.events import ChoreDone, ChoreFailed, WorkerStarted
-from tenure.janitor.janitor import Janitor
+from tenure.janitor.janitor import Chore, Janitor
 from tests.support.clock import MovedClock
 from tests.worker.house import Heard, House, until
 
@@ -112,6 +113,50 @@ def test_a_chore_that_has_much_to_do_goes_on_until_nothing_is_left(house: House)
     assert house.queue.counts() == {}
 
 
+def test_a_tick_ends_with_the_batch_in_which_its_time_is_up_and_the_next_goes_on(house: House) -> None:
+    clock = house.stand_still(retain={"done": "1h"})
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    house.queue.enqueue_many([tenure.NewJob(kind="ended") for _ in range(2_300)])
+    house.queue.settle_many([(c, tenure.Done()) for c in house.queue.claim(5_000, kinds=["ended"])])
+    clock.advance("2h")
+    heard, janitor = Heard(house.app, ChoreDone), _janitor(house, limit=timedelta(0))
+    janitor.chores = [chore for chore in janitor.chores if chore.name == "retain"]
+    left = list[int]()
+    for _ in range(3):
+        assert janitor.tick() == pytest.approx(0.01) or len(left) == 2
+        left.append(len(house.queue.list(limit=10_000)))
+    assert left == [1_300, 300, 0]
+    assert [(e.chore, e.moved) for e in heard.events] == [
+        ("retain", 1_000),
+        ("retain", 1_000),
+        ("retain", 300),
+    ]
+
+
+def test_a_chore_that_never_ends_keeps_no_other_waiting(house: House) -> None:
+    clock = house.stand_still(retain={"done": "1h"})
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    house.app.schedules.add("hourly", "@hourly", mine.call())
+    _ended(house, "default", tenure.Done())
+    due = house.queue.enqueue("theirs", delay="1h").id
+    clock.advance("2h")
+    janitor = _janitor(house, limit=timedelta(hours=1))
+    janitor.chores.insert(0, Chore("never", 0.0, lambda: 1_000))
+    janitor.start()
+    try:
+        until(lambda: {job.kind for job in house.queue.list()} == {"mine", "theirs"})
+        until(lambda: house.queue.get(due).state == "ready")  # type: ignore[union-attr]
+    finally:
+        janitor.stop()
+        assert janitor.join(30)
+
+
 @pytest.mark.parametrize("year", [1999, 2099])
 def test_it_rests_until_the_next_fire_by_the_store_s_clock_whatever_the_machine_s_says(
     house: House, year: int
@@ -146,9 +191,10 @@ def test_what_is_due_and_in_somebody_s_hands_is_looked_at_ever_less_often(house:
     assert job.kind == "mine"
 
 
-def _janitor(house: House) -> Janitor:
+def _janitor(house: House, **settings: Any) -> Janitor:
     app = house.app
-    return Janitor(house.queue, app.janitor, listeners=app.listeners, worker="w", kinds=app.kinds)
+    told = replace(app.janitor, **settings)
+    return Janitor(house.queue, told, listeners=app.listeners, worker="w", kinds=app.kinds)
 
 
 def _rest(janitor: Janitor) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
+from collections import Counter
+from queue import SimpleQueue
 from typing import Protocol
 
 from tenure.app_schedules import CodeSchedule
@@ -31,24 +32,25 @@ class Tended(Protocol):
 
 def run_alone(app: Tended, *, once: bool) -> dict[str, int]:
     """Do the chores once, or until SIGTERM or SIGINT; how much each moved (-1: it failed)."""
-    moved: dict[str, int] = {}
-    app.listeners.add(
-        lambda event: moved.update({event.chore: moved.get(event.chore, 0) + event.moved}), ChoreDone
-    )
-    app.listeners.add(lambda event: moved.update({event.chore: -1}), ChoreFailed)
+    moved, failed = Counter[str](), set[str]()
+    app.listeners.add(lambda event: moved.update({event.chore: event.moved}), ChoreDone)
+    app.listeners.add(lambda event: failed.add(event.chore), ChoreFailed)
     with app.open() as queue:
         janitor = Janitor(
             queue, app.janitor, listeners=app.listeners, worker=queue.worker, kinds=app.kinds, crons=app.crons
         )
         if once:
             janitor.once()
-            return {chore.name: moved.get(chore.name, 0) for chore in janitor.chores}
-        stop = threading.Event()
-        before = {s: signal.signal(s, lambda *_: stop.set()) for s in (signal.SIGTERM, signal.SIGINT)}
+            return {c.name: -1 if c.name in failed else moved[c.name] for c in janitor.chores}
+        # A signal handler must not set an Event: it may have interrupted the very wait for it.
+        told: SimpleQueue[int] = SimpleQueue()
+        before = {
+            s: signal.signal(s, lambda number, _: told.put(number)) for s in (signal.SIGTERM, signal.SIGINT)
+        }
         janitor.start()
-        stop.wait()
+        told.get()
         janitor.stop()
         janitor.join(30)
         for number, handler in before.items():
             signal.signal(number, handler)
-    return moved
+    return dict(moved)

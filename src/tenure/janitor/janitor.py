@@ -1,7 +1,8 @@
 """Janitor: promote, reclaim, expire, retain and fire schedules, each on its own interval.
 
 It runs once before new work, then as each chore falls due. A chore that fails is logged and stops neither the others nor
-its own next turn; no turn takes longer than its limit: what is left waits for the next one.
+its own next turn. Chores that have much to do take turns, a batch each, so none waits for another's end; a tick ends with
+the batch in which its time is up, and what is left goes on at the next.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ class Chore:
     work: Callable[[], int]
     full: int = _BATCH
     due: float = 0.0
+    moved: int = 0
+    seconds: float = 0.0
+    """What this turn has moved so far, and the time that took."""
 
 
 class Janitor(Service):
@@ -73,16 +77,26 @@ class Janitor(Service):
             Chore("fire", _FIRE_EVERY, self._fire, full=100),
         ]
         if settings.retain_every > timedelta(0):
-            self.chores.append(Chore("retain", settings.retain_every.total_seconds(), self._retain))
+            every, own = settings.retain_every.total_seconds(), settings.by_queue
+            self.chores.append(Chore("retain", every, self._retain(settings.kept, None, list(own) or None)))
+            self.chores += [
+                Chore("retain", every, self._retain(kept, name, None)) for name, kept in own.items()
+            ]
         if only_declared:
             # What the code names is stored by every worker, also by one that leaves the chores to others.
             self.chores = [chore for chore in self.chores if chore.name in ("hook", "schedule")]
 
     def tick(self) -> float:
-        """Every chore that is due, once; how long until the next is."""
-        for chore in self.chores:
-            if chore.due <= time.monotonic() and not self.stopping:
-                self._turn(chore)
+        """A piece of the chore that has been due longest, and so on, until none is or time is up; how long until one is."""
+        over = time.monotonic() + self._settings.limit.total_seconds()
+        while not self.stopping:
+            chore = min(self.chores, key=lambda c: c.due)
+            if chore.due > time.monotonic():
+                break
+            self._piece(chore)
+            if time.monotonic() >= over:
+                self._put_off()
+                break
         return max(min(chore.due for chore in self.chores) - time.monotonic(), 0.01)
 
     def once(self) -> None:
@@ -91,28 +105,36 @@ class Janitor(Service):
             chore.due = 0.0
         self.tick()
 
-    def _turn(self, chore: Chore) -> None:
-        began, moved = time.monotonic(), 0
+    def _piece(self, chore: Chore) -> None:
+        began, rest = time.monotonic(), chore.every
         try:
-            while not self.stopping:
-                piece = chore.work()
-                moved += piece
-                if piece < chore.full:
-                    break
-                if time.monotonic() - began > self._settings.limit.total_seconds():
-                    log.warning("%s: %d moved in %g s; the rest waits for the next turn", chore.name, moved, time.monotonic() - began)  # fmt: skip
-                    break
+            moved = chore.work()
+            chore.moved += moved
+            # Where there is more to do it is due again at once, and stands behind those that were due before.
+            rest = 0.0 if moved >= chore.full else chore.every
         except Exception as error:
             log.warning("%s failed: %s", chore.name, error, exc_info=log.isEnabledFor(logging.DEBUG))
             self._listeners.tell(ChoreFailed(self._worker, chore.name, str(error)))
             if isinstance(error, StoreUnavailable):
                 self._calm_until = time.monotonic() + _CALM
-            chore.due = time.monotonic() + min(chore.every, _AGAIN)
-        else:
-            chore.due = time.monotonic() + chore.every
+            rest = min(chore.every, _AGAIN)
+        now = time.monotonic()
+        chore.seconds, chore.due = chore.seconds + now - began, now + rest
+        if rest:
+            self._tell(chore)
+
+    def _put_off(self) -> None:
+        """Time is up: what is left waits for the next tick."""
+        for chore in self.chores:
+            if chore.moved:
+                log.warning("%s: %d moved in %g s; the rest waits for the next tick", chore.name, chore.moved, chore.seconds)  # fmt: skip
+                self._tell(chore)
+
+    def _tell(self, chore: Chore) -> None:
+        moved, seconds, chore.moved, chore.seconds = chore.moved, chore.seconds, 0, 0.0
         if moved:
             log.debug("%s: %d moved", chore.name, moved)
-            self._listeners.tell(ChoreDone(self._worker, chore.name, moved, time.monotonic() - began))
+            self._listeners.tell(ChoreDone(self._worker, chore.name, moved, seconds))
 
     def _reclaim(self) -> int:
         """Not just after an outage: workers that live are about to renew what they hold."""
@@ -139,13 +161,8 @@ class Janitor(Service):
         self._fruitless = _FIRE_SOONEST
         return _FIRE_LATEST if wait is None else min(max(wait, _FIRE_SOONEST), _FIRE_LATEST)
 
-    def _retain(self) -> int:
-        own = self._settings.by_queue
-        moved = self._delete(self._settings.kept, None, list(own) or None)
-        return moved + sum(self._delete(kept, queue, None) for queue, kept in own.items())
-
-    def _delete(self, kept: Kept, queue: str | None, but: list[str] | None) -> int:
-        return self._queue.retain(
+    def _retain(self, kept: Kept, queue: str | None, but: list[str] | None) -> Callable[[], int]:
+        return lambda: self._queue.retain(
             done=kept.done,
             cancelled=kept.cancelled,
             dead=kept.dead,

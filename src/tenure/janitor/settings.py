@@ -35,7 +35,7 @@ class JanitorSettings:
     look_every: timedelta = timedelta(seconds=5)
     """How often due jobs are promoted and overdue ones taken back; claims do both by themselves as well."""
     limit: timedelta = timedelta(seconds=30)
-    """How long one turn of a chore may take."""
+    """How long all chores together may take before the janitor pauses: before a worker's first job, and in between."""
 
 
 def janitor_settings(
