@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.worker.house import PATIENCE, House, until
 
@@ -44,3 +45,34 @@ def test_an_idle_worker_uses_hardly_any_processor_and_hears_of_a_job_from_anothe
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
+
+
+class _NothingNew:
+    """A watch that keeps how long it was asked to wait, and waits for nothing."""
+
+    def __init__(self, real: Any) -> None:
+        self._real, self.asked = real, list[float]()
+
+    def wait(self, timeout: float) -> bool:
+        self.asked.append(timeout)
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def test_idle_workers_look_at_times_of_their_own_and_at_least_every_five_seconds(house: House) -> None:
+    """However long a poll was asked for: started together, they must not all ask the store together for ever."""
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    working = house.start(poll="1h")
+    until(lambda: hasattr(working.worker, "_parts"))
+    claimer: Any = working.worker._claimer
+    watch = claimer._watch = _NothingNew(claimer._watch)
+    watch.interrupt()
+    until(lambda: len(watch.asked) >= 50)
+    working.stop()
+    assert 2.5 <= min(watch.asked) < max(watch.asked) <= 5.0
+    assert len(set(watch.asked)) > len(watch.asked) / 2
