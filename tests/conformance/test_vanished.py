@@ -56,6 +56,25 @@ def test_what_only_waited_is_taken_back_under_no_doubt(q: tenure.Queue) -> None:
     assert [c.apart for c in q.claim(5, started=False)] == [True, False, False, False]
 
 
+def test_what_ran_in_a_child_has_not_crashed_where_another_job_ran_inside_the_worker(q: tenure.Queue) -> None:
+    inside, apart, waited = claimed(q, 3)
+    q.renew([inside, apart], started=[inside, apart])
+    assert q.vanished("w", started=[(inside.seq, inside.epoch)], apart=[(apart.seq, apart.epoch)]) == 3
+    assert [seen(q, c.id).crashes for c in (inside, apart, waited)] == [1, 0, 0]
+    job = seen(q, apart.id)
+    assert (job.state, job.attempt, job.suspect, q.history(apart.id)) == ("ready", 0, False, [])
+    assert [c.id for c in q.claim(3) if c.apart] == [inside.id]
+
+
+def test_what_ran_in_a_child_has_crashed_where_nothing_else_was_in_flight(q: tenure.Queue) -> None:
+    ended, apart, waited = claimed(q, 3)
+    q.settle(ended, tenure.Done())
+    gone, ran = [(ended.seq, ended.epoch)], [(apart.id, apart.epoch)]
+    assert q.vanished("w", started=gone, apart=ran, story="killed by signal 9") == 2
+    assert [seen(q, c.id).crashes for c in (apart, waited)] == [1, 0]
+    assert [row.message for row in q.history(apart.id)] == ["killed by signal 9"]
+
+
 def test_a_suspect_that_only_waited_stays_suspect(cq: tenure.Queue, clock: MovedClock) -> None:
     [lost] = claimed(cq, 1, worker="lost")
     clock.advance("10m")
@@ -152,6 +171,17 @@ def test_more_jobs_than_fit_a_batch_are_all_taken_back(q: tenure.Queue) -> None:
     assert (seen(q, claims[-1].id).crashes, seen(q, claims[0].id).crashes) == (1, 0)
 
 
+@pytest.mark.parametrize("guilty", [0, 1], ids=["alone", "beside another"])
+def test_those_in_children_are_judged_once_every_batch_was_looked_at(q: tenure.Queue, guilty: int) -> None:
+    claims = claimed(q, 2_300)
+    apart = [(c.id, c.epoch) for c in claims[:1_100]]
+    started = [(c.id, c.epoch) for c in claims[-1:]] * guilty
+    assert q.vanished("w", started=started, apart=apart) == 2_300
+    assert q.counts()["default"]["ready"] == 2_300
+    assert {seen(q, c.id).crashes for c in claims[:1_100:100]} == {1 - guilty}
+    assert [seen(q, c.id).crashes for c in claims[-2:]] == [0, guilty]
+
+
 def test_the_slots_of_groups_are_kept_by_those_who_had_them(q: tenure.Queue) -> None:
     first, second = (q.enqueue("k", group="g").id for _ in range(2))
     q.claim(worker="w")
@@ -167,11 +197,23 @@ def test_the_slots_of_groups_are_kept_by_those_who_had_them(q: tenure.Queue) -> 
         ({"worker": 7}, "worker"),
         ({"worker": "w", "started": "a"}, "started"),
         ({"worker": "w", "started": ["a"]}, "started"),
+        ({"worker": "w", "apart": "a"}, "apart"),
+        ({"worker": "w", "apart": [("a", 1)]}, "apart"),
         ({"worker": "w", "started": [("a", 1)]}, "started"),
         ({"worker": "w", "started": [("0190a8c0-0000-7000-8000-000000000000", "1")]}, "started"),
         ({"worker": "w", "started": [("0190a8c0-0000-7000-8000-000000000000", -1)]}, "started"),
     ],
-    ids=["no name", "a number", "text", "no pair", "no id", "no epoch", "epoch below zero"],
+    ids=[
+        "no name",
+        "a number",
+        "text",
+        "no pair",
+        "text apart",
+        "no id apart",
+        "no id",
+        "no epoch",
+        "epoch below zero",
+    ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_taken_back(
     q: tenure.Queue, given: dict[str, Any], field: str

@@ -68,6 +68,18 @@ async def poison() -> None:
 
 
 @app.job
+async def ends(how: str) -> None:
+    """Ends whoever runs it, in one of the ways there are."""
+    match how:
+        case "exit":
+            os._exit(7)
+        case "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case _:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
 async def hold(ctx: tenure.Context) -> None:
     """Waits for the gate, and lets others run."""
     _note("begun", ctx)

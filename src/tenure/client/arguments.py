@@ -88,18 +88,18 @@ def started_of(values: Iterable[str | Claim], claims: Iterable[Claim]) -> frozen
     return frozenset(begun)
 
 
-def pairs_of(values: Iterable[tuple[str | int, int]]) -> frozenset[tuple[JobId | int, int]]:
+def pairs_of(values: Iterable[tuple[str | int, int]], name: str) -> frozenset[tuple[JobId | int, int]]:
     """Jobs that have started, each as (id, epoch) or (seq, epoch)."""
     found: set[tuple[JobId | int, int]] = set()
     pair: Any
-    for pair in many(values, "started"):
+    for pair in many(values, name):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise FieldTypeError(
-                "started", "must be pairs of a job's id and an epoch", pair, "(claim.id, claim.epoch)"
+                name, "must be pairs of a job's id and an epoch", pair, "(claim.id, claim.epoch)"
             )
         job, epoch = pair
-        which = check_whole(job, "started", 1, _MOST) if isinstance(job, int) else check_id(job, "started")
-        found.add((which, check_whole(epoch, "started", 0, _MOST)))
+        which = check_whole(job, name, 1, _MOST) if isinstance(job, int) else check_id(job, name)
+        found.add((which, check_whole(epoch, name, 0, _MOST)))
     return frozenset(found)
 
 

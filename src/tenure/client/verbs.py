@@ -344,17 +344,30 @@ class Verbs(ScheduleVerbs, HookVerbs):
         return Call(lambda _: upkeep.reclaim(self._can, limit=limit, now=now, grace=grace, max_crashes=most))
 
     def vanished(
-        self, worker: str, *, started: Iterable[tuple[str | int, int]] = (), story: str = ""
+        self,
+        worker: str,
+        *,
+        started: Iterable[tuple[str | int, int]] = (),
+        apart: Iterable[tuple[str | int, int]] = (),
+        story: str = "",
     ) -> Call[int]:
         """Somebody who knows says that a worker's process is gone: take back all it held, at once; how many jobs.
 
         `started` are (id, epoch) or (seq, epoch) of the jobs it was running: these have crashed, for the reason that
-        `story` tells.
+        `story` tells. `apart` are those that ran in child processes of it: they have crashed only if none of the others
+        was in flight, for the death of a process is first of all the fault of what ran inside.
         """
-        name, begun, words, now = worker_of(worker), pairs_of(started), clean_error(story), self._now()
+        name, words, now = worker_of(worker), clean_error(story), self._now()
+        inside, outside = pairs_of(started, "started"), pairs_of(apart, "apart")
         return Call(
             lambda _: upkeep.vanished(
-                name, self._can, started=begun, story=words, now=now, max_crashes=self._max_crashes
+                name,
+                self._can,
+                started=inside,
+                apart=outside,
+                story=words,
+                now=now,
+                max_crashes=self._max_crashes,
             )
         )
 

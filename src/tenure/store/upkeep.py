@@ -76,26 +76,47 @@ def vanished(
     can: Capabilities,
     *,
     started: Collection[tuple[str | int, int]],
+    apart: Collection[tuple[str | int, int]] = (),
     story: str,
     now: int | None,
     max_crashes: int = MAX_CRASHES,
 ) -> Plan[int]:
-    """Take back every job of a worker that is known to be gone; how many. Those that it had `started` crashed."""
-    taken = 0
+    """Take back every job of a worker that is known to be gone; how many. Those that it had `started` crashed.
+
+    Those that it ran `apart` crashed only if it ran nothing else: then they are all that can have taken it with them.
+    """
+    taken, guilty = 0, False
+    outside: list[Held] = []
     while True:
-        answer = yield Statement("of_worker", {"worker": worker, "limit": _BATCH, "now": now})
+        limit = _BATCH + len(outside)
+        answer = yield Statement("of_worker", {"worker": worker, "limit": limit, "now": now})
         changes = Changes()
+        later = {job.id for job in outside}
         for job in map(Held._make, answer.rows):
-            if (job.id, job.epoch) in started or (job.seq, job.epoch) in started:
+            if _among(job, started):
+                guilty = True
                 changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
-            else:
+            elif not _among(job, apart):
                 changes.take_back(job, job.suspicion)
+            elif job.id not in later:
+                outside.append(job)
         yield from changes.write(can, now=now)
-        taken += len(answer.rows)
-        if len(answer.rows) < _BATCH:
+        taken += len(answer.rows) - len(later)
+        if len(answer.rows) < limit:
             break
+    changes = Changes()
+    for job in outside:
+        if guilty:
+            changes.take_back(job, job.suspicion)
+        else:
+            changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
+    yield from changes.write(can, now=now)
     yield Statement("leave", {"worker": worker})
     return taken
+
+
+def _among(job: Held, pairs: Collection[tuple[str | int, int]]) -> bool:
+    return (job.id, job.epoch) in pairs or (job.seq, job.epoch) in pairs
 
 
 def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:

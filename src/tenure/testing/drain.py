@@ -74,7 +74,7 @@ class _Recorder:
 class _NoMarks:
     """Nobody looks for what a test left behind."""
 
-    def start(self, place: int, claim: Claim) -> None:
+    def start(self, place: int, claim: Claim, *, apart: bool = False) -> None:
         """Nothing to put down."""
 
 

@@ -41,7 +41,7 @@ __all__ = ["main"]
 class _Nowhere:
     """A child leaves no marks: its worker knows what it runs."""
 
-    def start(self, place: int, claim: Claim) -> None:
+    def start(self, place: int, claim: Claim, *, apart: bool = False) -> None:
         """Nothing to do."""
 
 

@@ -1,9 +1,9 @@
 """Marks: which jobs were in flight, known even after the process that ran them was killed.
 
 Each worker process keeps a small file mapped into memory, with one place per slot; a slot that starts a job writes the
-job's seq and epoch there. It costs no system call and no write to the database, and the file outlives its process: the
-pool's parent, or the next worker that starts on this machine, reads it and tells the store who had started and who had
-only waited. A place is not cleared at the end of a job: a job that was settled since is no longer held, so its mark says
+job's seq and epoch there, and whether it runs in a child process (the epoch below zero). It costs no system call and no write to the database, and the file outlives its process: the
+pool's parent, or the next worker that starts on this machine, reads it and tells the store who had started, who of them apart
+in a child, and who had only waited. A place is not cleared at the end of a job: a job that was settled since is no longer held, so its mark says
 nothing.
 """
 
@@ -37,12 +37,12 @@ __all__ = [
 
 log = logging.getLogger("tenure")
 
-_MAGIC: Final = b"tenure-marks-2\n\0"
+_MAGIC: Final = b"tenure-marks-3\n\0"
 _HEAD: Final = struct.Struct("<16sIIQQ208s")
 """Magic, pid, places, the process's start time, whether it was told to stop, the worker's name."""
 _STOPPING_AT: Final = 32
 _PLACE: Final = struct.Struct("<qq")
-"""A job's seq and epoch; seqs start at 1, so zeros are an empty place."""
+"""A job's seq and epoch, which is negative if it ran in a child; both start at 1, so zeros are an empty place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class LeftBehind:
     worker: str
     pid: int
     started: tuple[tuple[int, int], ...]
-    """(seq, epoch) of the jobs it was running."""
+    """(seq, epoch) of the jobs it was running itself."""
+    apart: tuple[tuple[int, int], ...]
+    """Those that its children were running."""
 
 
 class Marks:
@@ -73,11 +75,11 @@ class Marks:
         _HEAD.pack_into(self._map, 0, _MAGIC, os.getpid(), places, _birth(os.getpid()), 0, name)
         self._places = memoryview(self._map)[_HEAD.size :].cast("q")
 
-    def start(self, place: int, claim: Claim) -> None:
-        """This slot starts this job."""
+    def start(self, place: int, claim: Claim, *, apart: bool = False) -> None:
+        """This slot starts this job, here or apart in a child."""
         places, at = self._places, place * 2
         places[at] = claim.seq
-        places[at + 1] = claim.epoch
+        places[at + 1] = -claim.epoch if apart else claim.epoch
 
     def stopping(self) -> None:
         """The process was told to stop: whatever ends it now, no job is to blame."""
@@ -99,7 +101,7 @@ class Marks:
 class NoMarks:
     """Where no file can be made: leases tell what marks would have told, later."""
 
-    def start(self, place: int, claim: Claim) -> None:
+    def start(self, place: int, claim: Claim, *, apart: bool = False) -> None:
         """Nowhere to put it."""
 
     def stopping(self) -> None:
@@ -144,11 +146,17 @@ def read_marks(path: Path) -> LeftBehind | None:
     if len(data) < _HEAD.size or not data.startswith(_MAGIC):
         return None
     _, pid, places, _, stopping, name = _HEAD.unpack_from(data)
-    started = () if stopping else tuple(_started(data, places))
-    return LeftBehind(path, name.rstrip(b"\0").decode(errors="replace"), pid, started)
+    flight = () if stopping else tuple(_in_flight(data, places))
+    return LeftBehind(
+        path,
+        name.rstrip(b"\0").decode(errors="replace"),
+        pid,
+        started=tuple((seq, epoch) for seq, epoch in flight if epoch > 0),
+        apart=tuple((seq, -epoch) for seq, epoch in flight if epoch < 0),
+    )
 
 
-def _started(data: bytes, places: int) -> Iterator[tuple[int, int]]:
+def _in_flight(data: bytes, places: int) -> Iterator[tuple[int, int]]:
     end = min(len(data), _HEAD.size + places * _PLACE.size)
     for seq, epoch in _PLACE.iter_unpack(data[_HEAD.size : end]):
         if seq:
@@ -191,7 +199,10 @@ def report_the_dead(queue: Queue, url: str) -> None:
     """Workers of this store that died on this machine left marks: tell the store who had been running what."""
     for left in left_behind(folder_of(url)):
         taken = queue.vanished(
-            left.worker, started=left.started, story=f"worker {left.worker} (pid {left.pid}) died"
+            left.worker,
+            started=left.started,
+            apart=left.apart,
+            story=f"worker {left.worker} (pid {left.pid}) died",
         )
         log.warning("worker %s died; %d jobs are taken back", left.worker, taken)
         left.path.unlink(missing_ok=True)

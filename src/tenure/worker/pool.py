@@ -59,7 +59,7 @@ class Pool:
         self._command = list(command or child_command(address, settings))
         self._places = [_Place(n) for n in range(processes)]
         self._stops = 0
-        self._unreported: list[tuple[int, str]] = []
+        self._unreported: list[tuple[int, int]] = []
         self._queue: Queue | None = None
 
     def run(self) -> None:
@@ -70,8 +70,8 @@ class Pool:
                 time.sleep(_LOOK)
         finally:
             self._kill_all()
-            for pid, how in self._unreported:
-                self._report(pid, how)
+            for pid, code in self._unreported:
+                self._report(pid, code)
             if self._queue is not None:
                 self._queue.close()
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -122,17 +122,21 @@ class Pool:
         elif self._stops:
             # Reported when all are gone: one that is still to be killed may be holding up the database.
             log.error("pool: process %d %s", process.pid, told(code))
-            self._unreported.append((process.pid, told(code)))
+            self._unreported.append((process.pid, code))
         else:
-            self._report(process.pid, told(code))
+            self._report(process.pid, code)
             place.rest = (
                 _FIRST_REST if lived > _STEADY else min(max(place.rest * 2, _FIRST_REST), _LONGEST_REST)
             )
             log.error("pool: process %d %s; it is started again in %g s", process.pid, told(code), place.rest)
         place.due = time.monotonic() + place.rest
 
-    def _report(self, pid: int, how: str, *, crashed: bool = True) -> None:
-        """Tell the store what the dead child had been running."""
+    def _report(self, pid: int, code: int, *, crashed: bool = True) -> None:
+        """Tell the store what the dead child had been running.
+
+        Only by SIGKILL can a job in a child process, or its hunger for memory, have ended the worker.
+        """
+        killed = crashed and code == -signal.SIGKILL
         for path in self._marks.glob(f"{pid}-*.marks"):
             left = read_marks(path)
             if left is None:
@@ -143,7 +147,8 @@ class Pool:
                 taken = self._queue.vanished(
                     left.worker,
                     started=left.started if crashed else (),
-                    story=f"worker {left.worker} {how} while it ran this job",
+                    apart=left.apart if killed else (),
+                    story=f"worker {left.worker} {told(code)} while it ran this job",
                 )
                 path.unlink(missing_ok=True)
                 log.warning("pool: %d jobs of worker %s are taken back", taken, left.worker)
@@ -159,7 +164,7 @@ class Pool:
             process.kill()
         for process in late:
             process.wait()
-            self._report(process.pid, "", crashed=False)
+            self._report(process.pid, process.returncode, crashed=False)
 
 
 def told(code: int) -> str:

@@ -61,8 +61,8 @@ class Apart(Protocol):
 class Marking(Protocol):
     """Puts down which slot starts which job."""
 
-    def start(self, place: int, claim: Claim) -> None:
-        """This slot starts this job."""
+    def start(self, place: int, claim: Claim, *, apart: bool = False) -> None:
+        """This slot starts this job, here or apart in a child process."""
         ...
 
 
@@ -312,7 +312,7 @@ class Runner:
 
     def _begun(self, place: int, run: Run) -> None:
         """A child process is there for it: it starts now. Marked too: it may take its worker with it."""
-        self._marks.start(place, run.claim)
+        self._marks.start(place, run.claim, apart=True)
         run.begun, run.began = True, time.monotonic()
         self._count_time(run)
 
