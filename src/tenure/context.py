@@ -2,7 +2,7 @@
 
     async def export(ctx: tenure.Context, days: int) -> None:
         for n in range(days):
-            ctx.check()                     # raises when the job was asked to cancel, or its claim is lost
+            ctx.check()                     # raises if it was asked to cancel, took too long, or lost its claim
             ctx.progress(n / days, f"day {n}")
 
 Everything here may be called from an async handler, a thread or a child process, and none of it waits for the database,
@@ -80,7 +80,8 @@ class Context:
         return (0.0, None) if self._progress is None else self._progress
 
     def check(self) -> None:
-        """Raise if this run should stop: JobAsked if it is to be cancelled or took too long, ClaimLost if it lost its claim."""
+        """Raise if this run should stop: ClaimLost if it lost its claim, JobAsked if it is to be cancelled, TimeoutError if it
+        took too long. A handler that lets them through is settled accordingly."""
         if self._lost:
             raise ClaimLost(self.claim.id, self.claim.epoch)
         if self._asked:

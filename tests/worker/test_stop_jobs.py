@@ -50,6 +50,8 @@ def test_a_thread_that_runs_too_long_is_told_and_keeps_its_slot_and_claim_until_
     @house.app.job(timeout="50ms", retry=tenure.Fixed("1h"))
     def long(ctx: tenure.Context) -> None:
         go.wait(30)
+        with pytest.raises(TimeoutError, match="longer than its timeout"):
+            ctx.check()
         ctx.check()
 
     @house.app.job
@@ -184,8 +186,9 @@ def test_a_thread_that_is_asked_to_cancel_sees_it_in_check(house: House) -> None
             while True:
                 ctx.check()
                 time.sleep(0.002)
-        finally:
+        except tenure.JobAsked:
             seen.append(ctx.cancelled)
+            raise
 
     job = long.enqueue()
     house.start(lease="2s")
