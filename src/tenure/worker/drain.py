@@ -62,6 +62,8 @@ async def drain(parts: Parts, slots: list[asyncio.Task[None]], leaving: asyncio.
     await asyncio.sleep(0)  # what the claimer delivered last has been given back
     parts.settler.stop()
     settled = await _join([parts.settler], deadline)
+    if not settled:
+        parts.settler.give_up()
     parts.keeper.stop()
     gone = await _join([parts.keeper, *([] if parts.janitor is None else [parts.janitor])], deadline)
     await parts.children.close()

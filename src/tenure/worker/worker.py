@@ -137,8 +137,9 @@ class Worker:
         self._lines = [Line(terms, settings.prefetch, loop) for terms in settings.lines]
         self._crew = Crew(settings.concurrency, loop)
         self._settler = Settler(
-            queue, delay=settings.settle_delay, settled=self._settled, outage=self._outage
-        )
+            queue, delay=settings.settle_delay, held=self._held, steady=lambda: self._keeper.steady,
+            settled=self._settled, outage=self._outage,
+        )  # fmt: skip
         self._children = Children(
             self._address,
             most=settings.children,
