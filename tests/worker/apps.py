@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import tenure
 
@@ -87,6 +89,18 @@ def told(ctx: tenure.Context) -> None:
 def dies() -> None:
     """Kill its process."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
+async def fills() -> None:
+    """Wait for the test in a thread of the event loop's own."""
+    leave(f"fills-{uuid4().hex}")
+    await asyncio.to_thread(_wait_for, "go")
+
+
+def _wait_for(name: str) -> None:
+    while not Path(os.environ["TENURE_TEST_FOLDER"], name).exists():
+        time.sleep(0.005)
 
 
 @app.job

@@ -17,7 +17,7 @@ from tenure.events import Event
 from tenure.worker.start import make_worker, worker_settings
 from tests.support.clock import MovedClock
 
-__all__ = ["PATIENCE", "Heard", "House", "Working", "until"]
+__all__ = ["PATIENCE", "Heard", "House", "Working", "stands", "until"]
 
 PATIENCE = 30.0
 
@@ -28,6 +28,11 @@ def until(fact: Callable[[], object], what: str = "it never came true") -> None:
     while not fact():
         assert time.monotonic() < deadline, what
         time.sleep(0.003)
+
+
+async def stands(_claim: tenure.Claim) -> bool:
+    """Every claim stands: for child processes without a worker."""
+    return True
 
 
 class Working:

@@ -17,7 +17,7 @@ from tenure.worker.isolate import Child, Children
 from tenure.worker.run import Run
 from tests.support.workers import alive
 from tests.worker import apps
-from tests.worker.house import House, until
+from tests.worker.house import House, stands, until
 
 
 def _claims(house: House, count: int) -> Sequence[Claim]:
@@ -50,7 +50,7 @@ def test_a_job_sent_to_a_child_whose_death_nobody_has_heard_of_yet_runs_in_anoth
     async def processes() -> list[object]:
         listeners = Listeners()
         listeners.add(crashes.append, ChildCrashed)
-        children = Children(apps.app.address, most=1, marking=bool, listeners=listeners, worker="w")
+        children = Children(apps.app.address, most=1, marking=stands, listeners=listeners, worker="w")
         found: list[object] = []
         for claim in _claims(parent_house, 2):
             outcome, _ = await _run(children, claim)
@@ -80,7 +80,7 @@ def test_a_job_whose_children_all_die_before_they_begin_it_waits_and_burns_nothi
     monkeypatch.setattr(Child, "send", kill_first)
 
     async def outcome() -> tuple[Outcome | None, Run]:
-        children = Children(apps.app.address, most=1, marking=bool, listeners=Listeners(), worker="w")
+        children = Children(apps.app.address, most=1, marking=stands, listeners=Listeners(), worker="w")
         ended = await _run(children, _claims(parent_house, 1)[0])
         await children.close()
         return ended

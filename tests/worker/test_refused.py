@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -189,3 +190,19 @@ def test_what_is_refused_until_the_grace_period_ends_is_told_and_left_to_its_lea
     assert f"job {job.id} (works) could not be settled as done before the worker had to stop" in caplog.text
     house.start(lease=_LEASE)
     assert house.ended(job).state == "done"
+
+
+def test_what_is_refused_is_not_given_back_when_the_worker_leaves_in_a_hurry(house: House) -> None:
+    """A worker whose event loop is blocked gives back what it holds: what has ended is not run again."""
+
+    @house.app.job
+    async def works() -> None:
+        """Done at once."""
+
+    working = house.start(lease=_LEASE)
+    with refusing(house, "jobs", "NEW.state = 'done'"):
+        job = works.enqueue()
+        until(lambda: _put_off(working) == [job.id])
+        assert not working.worker.give_back(time.monotonic())
+    end = house.ended(job)
+    assert (end.state, end.epoch) == ("done", 1)

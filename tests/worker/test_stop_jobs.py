@@ -16,7 +16,7 @@ from tenure.events import ClaimGone, Listeners, SlotStuck
 from tenure.worker.isolate import Children
 from tenure.worker.run import Run
 from tests.support.workers import alive
-from tests.worker.house import Heard, House, Working, until
+from tests.worker.house import Heard, House, Working, stands, until
 
 _HOUR = timedelta(hours=1)
 
@@ -106,7 +106,7 @@ def test_a_child_that_was_to_be_killed_gets_no_other_job_though_it_ended_in_time
 
     async def processes() -> list[object]:
         loop = asyncio.get_running_loop()
-        children = Children(apps.app.address, most=1, marking=bool, listeners=Listeners(), worker="w")
+        children = Children(apps.app.address, most=1, marking=stands, listeners=Listeners(), worker="w")
 
         def stop(run: Run) -> None:
             run.time_out()

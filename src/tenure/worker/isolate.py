@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from tenure.errors import StoreUnavailable, UsageError
@@ -123,7 +123,7 @@ class Children:
         address: str | None,
         *,
         most: int,
-        marking: Callable[[Claim], bool],
+        marking: Callable[[Claim], Awaitable[bool]],
         listeners: Listeners,
         worker: str,
     ) -> None:
@@ -143,10 +143,8 @@ class Children:
         """Run it in a child, and say when it has begun; never raises for what becomes of it there."""
         try:
             async with self._free:
-                if suspect:
-                    loop = asyncio.get_running_loop()
-                    if not await loop.run_in_executor(None, self._marking, run.claim):
-                        return None
+                if suspect and not await self._marking(run.claim):
+                    return None
                 return await self._run(run, begun)
         except asyncio.CancelledError:
             return run.stopped()

@@ -77,9 +77,10 @@ class Settler(Service):
         if hurry or len(self._line) in (1, _FULL):
             self.ring()
 
-    def has(self, claim: Claim) -> bool:
-        """Whether an outcome of this claim waits here, or is being settled for the first time."""
-        return any(given is claim for given, _ in [*self._line, *self._batch])
+    def has(self, claim: Claim, *, refused: bool = True) -> bool:
+        """Whether an outcome of this claim waits here, or is being settled; those that were refused only if asked for."""
+        later = [pair for one in list(self._later) for pair in one.pairs] if refused else []
+        return any(given is claim for given, _ in [*self._line, *self._batch, *later])
 
     def give_up(self) -> None:
         """The worker must go: nothing is tried any more, and what is left is dropped."""

@@ -1,4 +1,7 @@
-"""Sync handlers run in threads: a crew of them, made when needed, each running one job at a time."""
+"""Crews of threads, made when needed, each doing one thing at a time: one runs sync handlers, one does the worker's own work.
+
+The worker does nothing on the event loop's default executor: that one is the handlers' (`asyncio.to_thread`), and may be full.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 class Crew:
     """At most `size` threads. Answers of many jobs reach the event loop together."""
 
-    def __init__(self, size: int, loop: asyncio.AbstractEventLoop) -> None:
-        self._size, self._loop = size, loop
+    def __init__(self, size: int, loop: asyncio.AbstractEventLoop, name: str = "handler") -> None:
+        self._size, self._loop, self._name = size, loop, name
         self._work: SimpleQueue[Work | None] = SimpleQueue()
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._told = False
@@ -32,7 +35,7 @@ class Crew:
         self._busy += 1
         if len(self._threads) < min(self._busy, self._size):
             thread = threading.Thread(
-                target=self._serve, name=f"tenure-handler-{len(self._threads)}", daemon=True
+                target=self._serve, name=f"tenure-{self._name}-{len(self._threads)}", daemon=True
             )
             self._threads.append(thread)
             thread.start()

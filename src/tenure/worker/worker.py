@@ -17,12 +17,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import CoroutineType
 
 from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
-from tenure.job import Claim, Renewed, State
+from tenure.job import Claim, JobSeen, Renewed, State
 from tenure.kinds import Kinds
 from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
 from tenure.service import Service
@@ -45,6 +46,8 @@ __all__ = ["Worker"]
 log = logging.getLogger("tenure")
 _UNSETTLED = 500
 _STANDSTILL = 0.02
+_DESK = 4
+"""How many threads do the worker's own work beside the services: short calls to the store."""
 _TURNS = 20
 """How many jobs a slot runs before the others get their turn."""
 
@@ -81,16 +84,19 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._stopping, self._leaving = asyncio.Event(), asyncio.Event()
         self._tell_stops()
-        queue = await self._loop.run_in_executor(None, self._open)
-        keeper_queue = await self._loop.run_in_executor(None, self._open)
-        chores_queue = await self._loop.run_in_executor(None, self._open)
-        self.name = queue.worker
-        await self._loop.run_in_executor(None, report_the_dead, queue, self._place)
+        self._desk = Crew(_DESK, self._loop, "desk")
+        queues: list[Queue] = []
         try:
-            self._make(queue, keeper_queue, chores_queue)
+            await self._desk.submit(lambda: queues.extend(self._open() for _ in range(3)))
+            self.name = queues[0].worker
+            await self._desk.submit(partial(report_the_dead, queues[0], self._place))
+            self._make(*queues)
             await self._work()
         finally:
-            await self._loop.run_in_executor(None, _close_all, queue, keeper_queue, chores_queue)
+            self._desk.close()
+            closing = Crew(1, self._loop, "close")  # whatever may hang at the desk
+            await closing.submit(partial(_close_all, queues))
+            closing.close()
 
     def stop(self) -> None:
         """Stop in good order; said twice, at once. May be called from any thread or a signal handler."""
@@ -169,9 +175,9 @@ class Worker:
 
     async def _work(self) -> None:
         """The whole life: start, run, drain."""
-        await self._loop.run_in_executor(None, self._keeper.beat)
+        await self._desk.submit(self._keeper.beat)
         if self._janitor is not None:
-            await self._loop.run_in_executor(None, self._janitor.tick)
+            await self._desk.submit(self._janitor.tick)
         services = [s for s in (self._settler, self._keeper, self._janitor, self._claimer) if s is not None]
         self._parts = Parts(
             self.name, self._lines, self._runner, self._held, self._claimer, self._settler, self._keeper, self._janitor,
@@ -278,7 +284,7 @@ class Worker:
         """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
         while True:
             try:
-                job = await self._loop.run_in_executor(None, self._queue.get, claim.id)
+                job: JobSeen | None = await self._desk.submit(partial(self._queue.get, claim.id))
                 break
             except StoreUnavailable as error:
                 self._outage("settle", error)
@@ -287,10 +293,11 @@ class Worker:
             return rolled_back(self._kinds[claim.kind], claim)
         return None
 
-    def _mark_started(self, claim: Claim) -> bool:
+    async def _mark_started(self, claim: Claim) -> bool:
         """A suspect is about to start: the store is told first; whether the claim still stands."""
-        kept = self._queue.renew([claim], lease=self._settings.lease, started=[claim.id]).kept
-        return claim.id in kept
+        renew = partial(self._queue.renew, [claim], lease=self._settings.lease, started=[claim.id])
+        renewed: Renewed = await self._desk.submit(renew)
+        return claim.id in renewed.kept
 
     def _deliver(self, line: Line, claims: list[Claim]) -> None:
         if line.closed:
@@ -332,7 +339,7 @@ class Worker:
                 continue
             if run is not None and run.claim is asked[job_id]:
                 self._lose(run)
-            elif not self._settler.has(asked[job_id]):
+            elif not self._settler.has(asked[job_id], refused=False):
                 self._unbuffer(asked[job_id])
                 self._held.discard(asked[job_id])
         for job_id in renewed.cancelling:
@@ -372,6 +379,6 @@ class Worker:
         }
 
 
-def _close_all(*queues: Queue) -> None:
+def _close_all(queues: list[Queue]) -> None:
     for queue in queues:
         queue.close()
