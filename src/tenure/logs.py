@@ -1,6 +1,7 @@
 """Log lines for people, or JSON for machines; every line of a running job carries its id, kind and attempt.
 
-How they look is kept in the environment, so that the processes of a pool and those of isolated jobs log the same way.
+How they look is told in the environment, so that the processes of a pool and those of isolated jobs log the same way; where
+nobody set up logging, they leave it alone, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from tenure.clock import from_micros
@@ -23,6 +26,7 @@ __all__ = [
     "HumanFormatter",
     "JobFilter",
     "JsonFormatter",
+    "log_alike",
     "set_up",
     "set_up_as_told",
 ]
@@ -98,3 +102,25 @@ def set_up_as_told() -> None:
     form, level = os.environ.get(FORMAT), os.environ.get(LEVEL)
     if form in FORMATS and level in LEVELS:
         set_up(form, level)
+
+
+@contextmanager
+def log_alike() -> Iterator[None]:
+    """Processes started within log as this one does: from the same level on if it has a handler, not at all if it has none."""
+    before = {name: os.environ.pop(name, None) for name in (FORMAT, LEVEL)}
+    ours = logging.getLogger("tenure")
+    if ours.hasHandlers():
+        forms = [handler.formatter for handler in (*ours.handlers, *logging.getLogger().handlers)]
+        os.environ[FORMAT] = "json" if any(isinstance(form, JsonFormatter) for form in forms) else "human"
+        os.environ[LEVEL] = _level(ours.getEffectiveLevel())
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _level(number: int) -> str:
+    return next((name for name in LEVELS if number <= getattr(logging, name.upper())), LEVELS[-1])

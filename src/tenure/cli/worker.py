@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
+from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up, set_up_as_told
 
 __all__ = ["command"]
 
@@ -40,7 +42,11 @@ def command(
     The first Ctrl-C or SIGTERM finishes what runs and gives back what waits; the second gives back what runs as well.
     """
     from tenure.worker.address import load
+    from tenure.worker.pool import PARENT
     from tenure.worker.start import start
 
-    set_up(log_format, log_level)
+    if PARENT in os.environ:
+        set_up_as_told()
+    else:
+        set_up(log_format, log_level)
     start(load(app), queues=list(queues) or None, processes=processes, **settings)

@@ -27,6 +27,7 @@ from tenure.events import Listeners
 from tenure.janitor.janitor import Janitor
 from tenure.janitor.settings import JanitorSettings
 from tenure.kinds import Kinds
+from tenure.logs import log_alike
 from tenure.newjob import check_whole
 from tenure.service import Service
 from tenure.worker.pool import PARENT as _POOL_PARENT
@@ -115,12 +116,14 @@ def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
 def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
     """Work until told to stop."""
     settings = worker_settings(**given)
-    if check_whole(processes, "processes", 1, MAX_PROCESSES) > 1:
-        if app.address is None:
-            raise UsageError("other processes cannot import this app; define it in a module or a script")
-        Pool(app.address, app.open, processes, settings, place=app.url).run()
-        return
-    run_here(make_worker(app, settings), settings)
+    several = check_whole(processes, "processes", 1, MAX_PROCESSES) > 1
+    if several and app.address is None:
+        raise UsageError("other processes cannot import this app; define it in a module or a script")
+    with log_alike():
+        if several and app.address is not None:
+            Pool(app.address, app.open, processes, settings, place=app.url).run()
+        else:
+            run_here(make_worker(app, settings), settings)
 
 
 def run_here(worker: Worker, settings: WorkerSettings) -> None:
