@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import tenure
 from tests.worker.house import House, until
@@ -162,6 +164,43 @@ def test_short_jobs_are_settled_in_batches_and_those_that_ask_for_it_at_once(hou
     until(lambda: sum(batches) == 100)
     assert len(batches) < 100
     working.stop()
-    job = at_once.enqueue()
+    with _somebody_at_work(house):
+        assert at_once.enqueue().result("30s") == "now"
+
+
+@contextmanager
+def _somebody_at_work(house: House) -> Iterator[None]:
+    """A worker that settles after an hour, or as soon as nobody is left to wait for; and a job that it runs all the while."""
+    leave = threading.Event()
+
+    @house.app.job
+    def slow() -> None:
+        leave.wait()
+
+    job = slow.enqueue()
     house.start(settle_delay="1h")
-    assert job.result("30s") == "now"
+    house.seen(job, lambda j: j.state == "running")
+    try:
+        yield
+    finally:
+        leave.set()
+
+
+def test_the_next_of_a_group_does_not_wait_for_a_batch_to_fill(house: House) -> None:
+    @house.app.job
+    async def step(n: int) -> int:
+        return n
+
+    with _somebody_at_work(house):
+        jobs = [step.options(group="g").enqueue(n) for n in range(3)]
+        assert [job.result("30s") for job in jobs] == [0, 1, 2]
+
+
+def test_an_outcome_waits_for_others_only_while_others_may_come(house: House) -> None:
+    @house.app.job
+    async def alone() -> str:
+        return "settled"
+
+    job = alone.enqueue()
+    house.start(settle_delay="1h")
+    assert job.result("30s") == "settled"
