@@ -259,7 +259,7 @@ class App:
                 raise FieldTypeError(
                     "cron", "must stand above @app.job", kind, "decorate with @app.job first"
                 )
-            self.crons.append(CodeSchedule.of(name or kind.name, cron, kind, tz, missed, args))
+            CodeSchedule.of(name or kind.name, cron, kind, tz, missed, args).join(self.crons)
             return kind
 
         return schedule

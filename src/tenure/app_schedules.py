@@ -18,7 +18,7 @@ from tenure.errors import FieldError, FieldTypeError
 from tenure.handle import Job
 from tenure.job import Enqueued
 from tenure.kinds import Kind
-from tenure.newjob import NewJob
+from tenure.newjob import NewJob, check_name
 from tenure.schedule import ScheduleSeen, Source
 
 __all__ = ["CodeSchedule", "Schedules"]
@@ -49,6 +49,8 @@ class CodeSchedule:
     job: NewJob
     tz: str
     missed: Missed
+    function: str = ""
+    """Where the code names it, for who is told of two of the same name."""
 
     @classmethod
     def of(
@@ -62,7 +64,23 @@ class CodeSchedule:
     ) -> CodeSchedule:
         """Checked where it is written, not when it is due."""
         Cron(cron, tz)
-        return cls(name, cron, kind.call(**(args or {})), tz, check_missed(missed))
+        check_name(name, "name")
+        given = kind.function
+        function = f"{getattr(given, '__module__', '?')}.{getattr(given, '__qualname__', kind.name)}"
+        return cls(name, cron, kind.call(**(args or {})), tz, check_missed(missed), function)
+
+    def join(self, others: list[CodeSchedule]) -> None:
+        """Put it among those of the same code, where a name stands once; the very same one again is nothing new."""
+        same = next((other for other in others if other.name == self.name), None)
+        if same is not None and same != self:
+            raise FieldError(
+                "name",
+                f"is a schedule's already: {same.function} ({same.cron!r}) and {self.function} ({self.cron!r})",
+                self.name,
+                'give one of them a name of its own: @app.cron(…, name="…")',
+            )
+        if same is None:
+            others.append(self)
 
     def store(self, queue: Queue, source: Source = "code") -> bool:
         """Put it into the store; whether anything changed."""

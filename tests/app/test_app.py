@@ -223,6 +223,51 @@ def test_making_an_app_opens_nothing(tmp_path: Path) -> None:
     app.close()
 
 
+def test_two_schedules_of_the_code_cannot_have_one_name() -> None:
+    app = tenure.App("none")
+
+    @app.cron("0 3 * * *")
+    @app.job
+    def report() -> None: ...
+
+    @app.job
+    def other(n: int = 0) -> None: ...
+
+    second: list[tuple[Any, str, dict[str, str]]] = [
+        (other, "0 4 * * *", {"name": "report"}),
+        (report, "0 4 * * *", {}),
+        (report, "0 3 * * *", {"tz": "Europe/Berlin"}),
+    ]
+    for kind, cron, options in second:
+        with pytest.raises(tenure.FieldError, match=rf"\.report \('0 3 .*\.{kind.name} \(") as refused:
+            app.cron(cron, **options)(kind)  # type: ignore[arg-type]
+        assert (refused.value.field, refused.value.value) == ("name", "report")
+    app.cron("0 4 * * *", name="early")(report)
+    assert [(s.name, s.cron) for s in app.crons] == [("report", "0 3 * * *"), ("early", "0 4 * * *")]
+
+
+def test_the_very_same_schedule_named_again_is_no_other() -> None:
+    app = tenure.App("none")
+
+    @app.job
+    def report(days: int) -> None: ...
+
+    for _ in range(2):
+        app.cron("0 3 * * *", args={"days": 7})(report)
+    assert [s.name for s in app.crons] == ["report"]
+
+
+def test_a_schedule_s_name_is_checked_where_it_is_written() -> None:
+    app = tenure.App("none")
+
+    @app.job
+    def report() -> None: ...
+
+    with pytest.raises(tenure.FieldError) as refused:
+        app.cron("0 3 * * *", name="x" * 5_000)(report)
+    assert refused.value.field == "name"
+
+
 def test_the_environment_names_the_store_when_it_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
