@@ -96,7 +96,7 @@ class ClaimGone(Event):
 
 @dataclass(frozen=True, slots=True)
 class SlotStuck(Event):
-    """A handler in a thread did not stop when it was told to: its slot is not free until it does."""
+    """A handler was told to stop (it took too long, is to be cancelled, lost its claim) and did not: its slot is not free."""
 
     claim: Claim
     seconds: float

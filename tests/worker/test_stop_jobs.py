@@ -73,6 +73,69 @@ def test_a_thread_that_runs_too_long_is_told_and_keeps_its_slot_and_claim_until_
     assert behind.result("30s") == "ran"
 
 
+@pytest.mark.parametrize("why", ["timeout", "cancel", "lost"])
+def test_an_async_handler_that_swallows_its_cancellation_is_reported_as_stuck(
+    house: House, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told, go = list[str](), threading.Event()
+    heard = Heard(house.app, SlotStuck)
+
+    @house.app.job(timeout="50ms" if why == "timeout" else None)
+    async def deaf() -> str:
+        while not go.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                told.append(why)
+        return "mine"
+
+    @house.app.job
+    async def next_one() -> str:
+        return "ran"
+
+    job = deaf.enqueue()
+    working = house.start(concurrency=1, lease="2s")
+    house.seen(job, lambda j: j.state == "running")
+    if why == "cancel":
+        job.cancel()
+    elif why == "lost":
+        _take_away(working, house, job.id)
+    until(lambda: heard.events)
+    assert [(e.claim.id, e.seconds > 1) for e in heard.events] == [(job.id, True)]
+    [line] = [r for r in caplog.records if "its slot is stuck" in r.getMessage()]
+    assert (line.__dict__["job_id"], line.__dict__["job_kind"]) == (job.id, "deaf")
+    behind = next_one.enqueue()
+    until(lambda: '"stuck": 1' in str(house.queue.workers()[0].about))
+    assert house.seen(behind, lambda _: True).state == "ready"
+    go.set()
+    assert behind.result("30s") == "ran"
+    assert told == [why]
+    until(lambda: '"stuck": 0' in str(house.queue.workers()[0].about))
+    assert house.ended(job).result == ("theirs" if why == "lost" else "mine")
+    assert len(heard.events) == 1
+
+
+def test_a_handler_that_stops_when_it_is_told_is_not_reported_as_stuck(house: House) -> None:
+    heard = Heard(house.app, SlotStuck)
+
+    @house.app.job(timeout="50ms", retry=tenure.Fixed("1h"))
+    async def cleans_up() -> None:
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            await asyncio.sleep(0.1)
+
+    @house.app.job
+    async def later() -> None:
+        await asyncio.sleep(2.5)  # longer than the first may take to stop
+
+    job = cleans_up.enqueue()
+    house.start()
+    house.seen(job, lambda j: j.state == "scheduled")
+    house.ended(later.enqueue())
+    assert heard.events == []
+
+
 def test_a_thread_that_ends_late_but_well_is_done(house: House) -> None:
     heard = Heard(house.app, SlotStuck)
 

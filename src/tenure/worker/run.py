@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
@@ -29,6 +30,9 @@ from tenure.worker.threads import Crew
 
 __all__ = ["Apart", "Middleware", "Run", "Runner"]
 
+log = logging.getLogger("tenure")
+_GRACE = 2.0
+"""How long a handler that was told to stop may take before its slot is reported as stuck, in seconds."""
 Next = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Context, Next], Awaitable[Any]]
 
@@ -78,10 +82,10 @@ class Run:
         "context",
         "kind",
         "leaving",
-        "stuck",
         "task",
         "timeout",
         "timer",
+        "told",
     )
 
     def __init__(
@@ -89,11 +93,13 @@ class Run:
     ) -> None:
         self.claim, self.kind, self.task, self.context = claim, kind, task, context
         self.began = time.monotonic()
-        self.active, self.leaving, self.stuck = True, False, False
+        self.active, self.leaving = True, False
         self.begun = True
         """False while it waits for a child process: it has not started, and no time counts."""
         self.timer: asyncio.TimerHandle | None = None
         self.apart: Callable[[str], None] | None = None
+        self.told: Callable[[Run], object] | None = None
+        """Who wants to know that its handler was told to stop, and cannot be made to."""
         timeout = claim.timeout
         if timeout is None and kind.terms.timeout is not None:
             timeout = kind.terms.timeout.total_seconds()
@@ -129,10 +135,11 @@ class Run:
             setattr(self.context, flag, True)
         if self.apart is not None:
             self.apart(why)
-        elif self.task is not None and (self.kind.is_async or not self.begun):
+            return
+        if self.task is not None and (self.kind.is_async or not self.begun):
             self.task.cancel()
-        else:
-            self.stuck = True
+        if self.told is not None and flag is not None:
+            self.told(self)
 
     def stopped(self, error: BaseException | None = None) -> Outcome | None:
         """What it means that the handler was cancelled: it was told to stop, or it failed by a cancellation of its own."""
@@ -178,9 +185,14 @@ class Runner:
         )
         """How to start what needs nothing around it: an async function on this loop."""
         self._loop, self._timeouts = asyncio.get_running_loop(), timeouts
+        self._when_told = (
+            self._told if timeouts else None
+        )  # whoever counts the time sees to it that they stop
         self.progress: Callable[[Context], None] | None = None
         """Who is told of a handler's progress."""
         self.runs: dict[JobId, Run] = {}
+        self.stuck: set[Run] = set()
+        """Those that were told to stop, and did not."""
         self.disturbed: set[asyncio.Task[Any]] = set()
         """Tasks that were cancelled: the next thing they await may still hear of it."""
 
@@ -226,12 +238,14 @@ class Runner:
 
     async def _to_the_end(self, run: Run, value: Awaitable[Any]) -> Outcome | None:
         """Await what the handler returns; whatever happens becomes an outcome."""
+        run.told = self._when_told
         if run.begun:
             self._count_time(run)
         try:
             outcome = await self._outcome(run, value)
         finally:
             run.active = False
+            self.stuck.discard(run)
             if run.timer is not None:
                 run.timer.cancel()
             if run.task is not None and run.task.cancelling():
@@ -318,12 +332,19 @@ class Runner:
 
     def _count_time(self, run: Run) -> None:
         if run.timeout is not None and self._timeouts:
-            run.timer = self._loop.call_later(run.timeout, self._time_out, run)
+            run.timer = self._loop.call_later(run.timeout, run.time_out)
 
-    def _time_out(self, run: Run) -> None:
-        run.time_out()
-        if run.stuck:
-            self._tell(SlotStuck(self._worker, run.claim, time.monotonic() - run.began))
+    def _told(self, run: Run) -> None:
+        self._loop.call_later(_GRACE, self._look_after, run)
+
+    def _look_after(self, run: Run) -> None:
+        """Its handler was told to stop a while ago: neither a thread nor a handler that swallows it can be made to."""
+        if run.active and run not in self.stuck:
+            self.stuck.add(run)
+            claim, seconds = run.claim, time.monotonic() - run.began
+            about = {"job_id": claim.id, "job_kind": claim.kind, "attempt": claim.attempt}
+            log.warning("job %s (%s) runs on after %.1f s, though it was told to stop: its slot is stuck until it ends", claim.id, claim.kind, seconds, extra=about)  # fmt: skip
+            self._tell(SlotStuck(self._worker, claim, seconds))
 
     def _tell(self, event: Event) -> None:
         self._listeners.tell(event)

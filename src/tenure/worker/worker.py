@@ -373,7 +373,7 @@ class Worker:
         return {
             "running": len(runs),
             "waiting": len(self._held) - len(runs),
-            "stuck": sum(run.stuck for run in runs),
+            "stuck": len(self._runner.stuck),
             "lines": [t.name for t in self._settings.lines],
             "ended": self._ended,
         }
