@@ -91,7 +91,7 @@ class Claimer(Service):
                 self._loop.call_soon_threadsafe(self._deliver, line, claims)
                 if hasty:
                     time.sleep(_AFTER_YOU)
-            short = short and len(claims) < count and not (hasty and claims)
+            short = short and len(claims) < count
         if wanted and short:
             self._sleep()
             return 0
@@ -104,6 +104,7 @@ class Claimer(Service):
         if not self.stopping:
             self._woken = self._watch.wait(timeout if due is None else min(timeout, max(due, self._floor)))
             if due is not None and due <= self._floor:
+                self._woken = False  # a hasty claim would not see to it
                 self._floor = min(self._floor * 2, 1.0)  # somebody's transaction may hold what is due
 
     def ring(self) -> None:
