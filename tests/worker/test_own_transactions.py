@@ -52,6 +52,22 @@ def test_the_handlers_writes_and_the_jobs_end_commit_together(own_house: House) 
     assert house.story(job) == []
 
 
+def test_jobs_that_end_in_transactions_of_their_own_count_for_a_worker_that_leaves_after_so_many(
+    own_house: House,
+) -> None:
+    house = own_house
+
+    @house.app.job
+    def works(ctx: tenure.Context) -> None:
+        with house.connection() as db:
+            ctx.claim.settle_in(db, tenure.Done())
+            db.commit()
+
+    house.app.enqueue_many([works.call() for _ in range(10)])
+    house.start(max_jobs=3, concurrency=2).gone()
+    assert {s: n for s, n in house.queue.counts()["default"].items() if n} == {"done": 3, "ready": 7}
+
+
 def _id(n: int) -> str:
     return f"01890000-0000-7000-8000-00000000000{n}"
 

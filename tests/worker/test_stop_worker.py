@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import tenure
 from tests.worker.house import House, until
@@ -124,16 +128,25 @@ def test_a_worker_that_is_told_to_stop_before_it_began_stops(house: House) -> No
     house.seen(job, lambda j: j.state in ("ready", "done"))
 
 
-def test_a_worker_stops_by_itself_after_so_many_jobs(house: House) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{"concurrency": 1, "prefetch": 0}, {"concurrency": 50}, {"queues": ["default:5", "*:5"]}],
+    ids=["one", "many", "lines"],
+)
+def test_a_worker_stops_by_itself_after_so_many_jobs_and_runs_not_one_more(
+    house: House, settings: dict[str, Any]
+) -> None:
     @house.app.job
     async def fine() -> None: ...
 
-    house.app.enqueue_many([fine.call() for _ in range(50)])
-    working = house.start(max_jobs=5, concurrency=1, prefetch=0)
-    working.gone()
-    counts = house.queue.counts()["default"]
-    assert counts["done"] >= 5
-    assert counts.get("running", 0) == 0
+    house.app.enqueue_many(
+        [fine.options(queue=queue).call() for queue in ("default", "mail") for _ in range(300)]
+    )
+    house.start(max_jobs=105, **settings).gone()
+    counts = Counter[str]()
+    for states in house.queue.counts().values():
+        counts.update({state: n for state, n in states.items() if n})
+    assert counts == {"done": 105, "ready": 495}
     assert house.queue.workers() == []
 
 

@@ -34,7 +34,7 @@ from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
 from tenure.worker.marks import open_marks, report_the_dead
 from tenure.worker.outcomes import rolled_back
-from tenure.worker.recycle import used_up
+from tenure.worker.recycle import rationed, used_up
 from tenure.worker.rescue import give_back
 from tenure.worker.run import Middleware, Run, Runner
 from tenure.worker.settings import WorkerSettings
@@ -76,7 +76,8 @@ class Worker:
         self._stops = 0
         self.on_stop: Callable[[], None] | None = None
         """Called when it is told to stop; the first to know."""
-        self._ended = 0
+        self._ended = self._ended_apart = 0
+        """Jobs that the settler ended, and those that handlers ended in their own transactions: two threads count."""
         self.name = ""
 
     async def run(self) -> None:
@@ -164,7 +165,7 @@ class Worker:
         )  # fmt: skip
         self._runner.progress = self._keeper.progress
         self._claimer = Claimer(
-            queue, self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
+            queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
             deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
             held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
         )  # fmt: skip
@@ -233,8 +234,10 @@ class Worker:
                 if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
                     await self._calm(task)
                 if outcome is None:
+                    self._ended_apart += claim.settled_in_transaction
                     self._held.discard(claim)
                     self._claimer.look()
+                    self._make_room()
                 else:
                     settler.add(claim, outcome, now=claim.kind in at_once)
                 turns += 1
@@ -312,19 +315,27 @@ class Worker:
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
+        self._ended += len(stands)  # before they are held no more: the claimer counts both
         self._held.difference_update([claim for claim, _ in batch])
         if any(type(outcome) is not Done or claim.group is not None for claim, outcome in batch):
             self._claimer.look()
         lost = len(stands) - sum(stands)
-        self._ended += len(stands)
         if lost:
             for (claim, outcome), stood in zip(batch, stands, strict=True):
                 if not stood:
                     log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__)  # fmt: skip
         if self._listeners.of(Settled):
             self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
-        if not self._stops and used_up(self._settings, self._ended, self.name):
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Stop, if this worker has run as many jobs as it may, or uses too much memory."""
+        if not self._stops and used_up(self._settings, self._ended + self._ended_apart, self.name):
             self.stop()
+
+    def _left(self) -> int:
+        """How many more jobs it may claim."""
+        return (self._settings.max_jobs or 0) - self._ended - self._ended_apart - len(self._held)
 
     def _hear(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
         """The keeper learned of lost claims and of jobs asked to cancel."""
@@ -375,7 +386,7 @@ class Worker:
             "waiting": len(self._held) - len(runs),
             "stuck": len(self._runner.stuck),
             "lines": [t.name for t in self._settings.lines],
-            "ended": self._ended,
+            "ended": self._ended + self._ended_apart,
         }
 
 
