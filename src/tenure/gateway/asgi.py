@@ -1,0 +1,233 @@
+"""The gateway as a bare ASGI app: POST /<slug>, GET /healthz, GET /readyz.
+
+    200  after the COMMIT (async sources) or the handler's end (sync ones); a duplicate is told the first job's id
+    400  not JSON, too deep, a number too long     404  no such source (or Host)       408  the body came too slowly
+    401  no signature, or a wrong one              405  not POST; Allow says so        413  the body is too long
+    503  with Retry-After: store down, full or slow, backlog over its limit, a sync handler that failed or took too long
+
+Nothing else is ever answered. No answer holds any part of a request or a secret, but what a handler returned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from tenure.app import App
+from tenure.clock import machine_micros
+from tenure.context import Context
+from tenure.errors import FieldError, StoreError
+from tenure.gateway.backlog import Backlog
+from tenure.gateway.counters import Counters
+from tenure.gateway.delivery import Delivery
+from tenure.gateway.handlers import Misfit
+from tenure.gateway.jobs import register
+from tenure.gateway.limits import HungUp, Receive, Refused, body_of, json_of
+from tenure.gateway.opened import Opened
+from tenure.gateway.registry import Config, Registry, Route, build
+from tenure.job import Request
+from tenure.newjob import NewJob
+
+__all__ = ["Gateway", "asgi"]
+
+log = logging.getLogger("tenure.gateway")
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_encode = msgspec.json.Encoder().encode
+_RETRY = "5"
+_RETRY_LATER = "30"
+
+
+def asgi(app: App, config: Config, *, store: bool = True) -> Gateway:
+    """The gateway of these sources, to be served or mounted; GatewayRefused, with every problem, if there is any.
+
+    Async sources become kinds of the app, `gateway.<slug>`. `store=False` runs without one: sync sources only.
+    """
+    registry = build(app, config, store=store)
+    register(app, registry)
+    return Gateway(app, registry)
+
+
+class Gateway:
+    """An ASGI app. `counters` are its numbers, `registry` its sources."""
+
+    def __init__(self, app: App, registry: Registry) -> None:
+        self.app, self.registry, self.counters = app, registry, Counters()
+        self._opened = Opened(app)
+        self._backlog = Backlog(self._opened.queue)
+        self._stores = any(route.settings.is_async for route in registry.routes.values())
+        self._hosts = frozenset(host.lower() for host in registry.settings.hosts)
+        self._underway = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the server's start and end."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        slug, status = "", 200
+        reason: str | None = None
+        headers: dict[str, str] = {}
+        self._underway += 1
+        try:
+            headers_in = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+            page = self._page(scope, headers_in)
+            if page is not None:
+                answer = await self._look(page)
+            else:
+                slug = self._slug(scope)
+                answer = await self._post(self.registry.routes[slug], headers_in, receive)
+        except Refused as refused:
+            status, reason, headers = refused.status, refused.reason, refused.headers
+            answer = {"ok": False, "error": reason}
+        except HungUp:
+            self.counters.answered(slug, 0, 0.0, "hung up")
+            return
+        except Exception as error:
+            told = self.registry.mask(error)
+            log.error("%s: a request could not be answered: %s", slug, told)  # noqa: TRY400 - a traceback may show a secret
+            status, reason, headers = 503, "unexpected", {"retry-after": _RETRY}
+            answer = {"ok": False, "error": "unavailable"}
+        finally:
+            self._underway -= 1
+        self.counters.answered(slug, status, time.perf_counter() - began, reason)
+        await _send(send, status, answer, headers, head=scope["method"] == "HEAD")
+
+    def _page(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        """The page of the gateway's own that is meant, if it is one."""
+        if self._hosts and headers.get("host", "").partition(":")[0].lower() not in self._hosts:
+            raise Refused(404, "unknown host")
+        path = _path(scope)
+        if path not in ("/healthz", "/readyz"):
+            return None
+        if scope["method"] not in ("GET", "HEAD"):
+            raise Refused(405, "wrong method", allow="GET, HEAD")
+        return path
+
+    def _slug(self, scope: Scope) -> str:
+        """The source that is meant."""
+        path, prefix = _path(scope), self.registry.settings.prefix + "/"
+        slug = path.removeprefix(prefix)
+        if not path.startswith(prefix) or slug not in self.registry.routes:
+            raise Refused(404, "unknown source")
+        if scope["method"] != "POST":
+            raise Refused(405, "wrong method", allow="POST")
+        return slug
+
+    async def _look(self, page: str) -> Any:
+        """healthz: this process answers. readyz: so does the store, where one is needed."""
+        if page == "/readyz" and self._stores and not await self._opened.ready(self.registry.store_deadline):
+            raise Refused(503, "store unavailable", retry_after=_RETRY)
+        return {"ok": True}
+
+    async def _post(self, route: Route, headers: dict[str, str], receive: Receive) -> Any:
+        registry, settings, source = self.registry, route.settings, route.source
+        if self._underway > registry.settings.max_requests:
+            raise Refused(503, "too many requests under way", retry_after=_RETRY, connection="close")
+        body = await body_of(
+            receive, headers.get("content-length"), settings.max_body, registry.body_deadline
+        )
+        why = source.reject(headers, body, machine_micros() / 1_000_000)
+        if why is not None:
+            raise Refused(401, why)
+        event = None
+        if settings.json:
+            event = json_of(body, registry.settings.max_depth, registry.settings.max_digits)
+            at_once = source.at_once(event)
+            if at_once is not None:
+                return at_once
+        if settings.is_async:
+            return await self._store(route, headers, body, event)
+        return await self._handle(route, headers, body)
+
+    async def _store(self, route: Route, headers: dict[str, str], body: bytes, event: Any) -> Any:
+        """Keep it as a job; answered once that is committed. A sender that is told 503 sends it again, and is told the first."""
+        settings, source = route.settings, route.source
+        key, line = source.dedupe_key(headers, event, body), source.order_key(headers, event)
+        job = NewJob(
+            kind=route.kind, payload={}, queue=settings.queue, priority=settings.priority,
+            max_attempts=settings.max_attempts,
+            unique=key if route.window else None, unique_for=route.window or None,
+            group=None if line is None else f"{route.kind}:{line}", order=route.order,
+            expires_in=source.expires_in(headers, event), request=Request(body, source.keep(headers)),
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(self.registry.store_deadline):
+                queue = await self._opened.queue()
+                if settings.backlog and await self._backlog.of(settings.queue) >= settings.backlog:
+                    raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
+                stored = await queue.enqueue_job(job)
+        except (StoreError, TimeoutError) as error:
+            log.warning("%s: the store cannot be written: %s", settings.slug, self.registry.mask(error))
+            raise Refused(503, "store unavailable", retry_after=_RETRY) from None
+        except FieldError as error:
+            log.warning("%s: cannot be kept as a job: %s", settings.slug, self.registry.mask(error))
+            raise Refused(400, "cannot be kept") from None
+        if stored.inserted:
+            self._backlog.add(settings.queue)
+            return {"ok": True, "id": stored.id}
+        self.counters.duplicates[settings.slug] += 1
+        return {"ok": True, "id": stored.id, "duplicate": True}
+
+    async def _handle(self, route: Route, headers: dict[str, str], body: bytes) -> Any:
+        """Run the handler here and now; what it returns is answered, if it is an object."""
+        delivery = Delivery(
+            source=route.settings.slug,
+            type=route.settings.type,
+            body=body,
+            headers=route.source.keep(headers),
+        )
+        try:
+            async with asyncio.timeout(route.deadline):
+                answer = await route.handler.handle(delivery, Context())
+            return _fit(answer)
+        except Misfit:
+            raise Refused(400, "not what the handler takes") from None
+        except TimeoutError:
+            raise Refused(503, "handler too slow", retry_after=_RETRY) from None
+        except Exception as error:
+            log.warning("%s: the handler failed: %s", route.settings.slug, self.registry.mask(error))
+            raise Refused(503, "handler failed", retry_after=_RETRY) from None
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                if self._stores:
+                    await self._opened.ready(self.registry.store_deadline)
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.app.aclose()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _path(scope: Scope) -> str:
+    """The path, seen from where the gateway is mounted."""
+    path: str = scope["path"]
+    root = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root) else path
+
+
+def _fit(answer: Any) -> Any:
+    """A handler's object as it is answered; anything else is answered as done."""
+    plain = msgspec.to_builtins(answer)
+    return plain if isinstance(plain, dict) else {"ok": True}
+
+
+async def _send(send: Send, status: int, answer: Any, headers: dict[str, str], *, head: bool) -> None:
+    body = _encode(answer)
+    sent = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    sent += [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
+    await send({"type": "http.response.body", "body": b"" if head else body})

@@ -1,0 +1,68 @@
+"""python:NAME: a function of the app's own, registered with @app.job, gets each delivery.
+
+It takes one argument (and a Context, if it likes): the delivery's JSON, decoded as the annotation says, or the `Delivery`
+itself where that is the annotation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from difflib import get_close_matches
+from typing import Any
+
+from tenure.app import App
+from tenure.context import Context
+from tenure.errors import FieldError, PayloadError
+from tenure.gateway.delivery import Delivery
+from tenure.gateway.handlers.base import Misfit
+from tenure.gateway.settings import SourceSettings
+from tenure.kinds import Kind
+
+__all__ = ["PythonHandler"]
+
+
+class PythonHandler:
+    """Calls one kind's function; how often and how long is the source's to say, not the kind's."""
+
+    def __init__(self, app: App, settings: SourceSettings, argument: str) -> None:  # noqa: ARG002 - its shape
+        self._app, self._name = app, argument
+        self._kind: Kind[Any, Any, Any] | None = app.kinds.get(argument)
+        self._parameter, self._whole = "", False
+
+    def problems(self) -> list[str]:
+        """The kind must be there, and take one argument."""
+        if self._kind is None:
+            near = get_close_matches(self._name, self._app.kinds, 3) or sorted(self._app.kinds)[:3]
+            fix = f"did you mean {', '.join(map(repr, near))}?" if near else "register it with @app.job"
+            return [f"handler: python:{self._name} names no job of the app; {fix}"]
+        signature = self._kind.signature
+        try:
+            hints, context = signature.hints, signature.context_name
+        except FieldError as cause:
+            return [f"handler: {cause}"]
+        given = [p for n, p in inspect.signature(self._kind.function).parameters.items() if n != context]
+        needed = [p for p in given if p.default is inspect.Parameter.empty]
+        if not given or len(needed) > 1:
+            return [f"handler: {self._name} must take one argument, the delivery"]
+        self._parameter = (needed or given)[0].name
+        self._whole = hints.get(self._parameter) is Delivery
+        return []
+
+    async def handle(self, delivery: Delivery, context: Context) -> Any:
+        """Call it, on this event loop or, if it is a plain def, in a thread."""
+        kind = self._kind
+        if kind is None or (not self._parameter and self.problems()):
+            raise Misfit(f"python:{self._name} cannot be called")
+        arguments = self._arguments(kind, delivery)
+        if kind.is_async:
+            return await kind.signature.call(arguments, context)
+        return await asyncio.to_thread(kind.signature.call, arguments, context)
+
+    def _arguments(self, kind: Kind[Any, Any, Any], delivery: Delivery) -> Any:
+        if self._whole:
+            return {self._parameter: delivery}
+        try:
+            return kind.signature.arguments(f'{{"{self._parameter}":{delivery.body.decode()}}}')
+        except (PayloadError, UnicodeError) as cause:
+            raise Misfit(str(cause)) from cause

@@ -1,0 +1,72 @@
+"""Telegram bots: the secret token of setWebhook, one line per chat, and updates that expire as Telegram lets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from tenure.duration import Duration
+from tenure.gateway.limits import Refused
+from tenure.gateway.secrets import any_equal
+from tenure.gateway.settings import SourceSettings
+from tenure.gateway.sources.base import MISSING, WRONG, Headers, Source
+
+__all__ = ["Telegram"]
+
+_HEADER = "x-telegram-bot-api-secret-token"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,256}\Z")
+
+
+class Telegram(Source):
+    """`update_id` restarts at random after a week without updates, so it is remembered for less."""
+
+    window: ClassVar[Duration] = "48h"
+    expiry: ClassVar[Mapping[str, Duration]] = {
+        "callback_query": "150s",
+        "shipping_query": "150s",
+        "pre_checkout_query": "150s",
+        "chosen_inline_result": "600s",
+        "inline_query": "30s",
+        "*": "24h",
+    }
+
+    @classmethod
+    def problems(cls, settings: SourceSettings, secrets: Sequence[str]) -> list[str]:  # noqa: ARG003 - its shape
+        """Telegram takes only some characters as a secret token."""
+        if all(map(_TOKEN.match, secrets)):
+            return []
+        return ["a Telegram secret must be 1 to 256 characters of A-Z, a-z, 0-9, _ and -"]
+
+    def reject(self, headers: Headers, body: bytes, now: float) -> str | None:  # noqa: ARG002 - a token signs nothing
+        """The header must be one of the secrets."""
+        given = headers.get(_HEADER)
+        if given is None:
+            return MISSING
+        return None if any_equal(given.encode("latin-1", "replace"), self.secrets) else WRONG
+
+    def event_type(self, headers: Headers, event: Any) -> str:  # noqa: ARG002 - its shape
+        """The one member beside update_id."""
+        return next((name for name in event if name != "update_id"), "")
+
+    def own_key(self, headers: Headers, event: Any) -> str | None:  # noqa: ARG002 - its shape
+        """The update's number; without one it is no update."""
+        number = event.get("update_id") if isinstance(event, dict) else None
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise Refused(400, "not an update")
+        return str(number)
+
+    def own_order(self, event: Any) -> str | None:
+        """The chat, or the person where there is none (a callback, an inline query)."""
+        inner = event.get(self.event_type({}, event)) if isinstance(event, dict) else None
+        if not isinstance(inner, dict):
+            return None
+        for name in ("chat", "from", "user"):
+            who = inner.get(name)
+            if isinstance(who, dict) and isinstance(who.get("id"), int):
+                return str(who["id"])
+        return None
+
+    def expires_in(self, headers: Headers, event: Any) -> Any:
+        """By the update's type."""
+        return super().expires_in(headers, event if isinstance(event, dict) else {})

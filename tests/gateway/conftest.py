@@ -1,0 +1,34 @@
+"""Fixtures of the gateway's tests: a house on each store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tests.gateway.house import House
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
+    """An app on a fresh store; its gateways are served by a real server."""
+    schema = f"t_{uuid4().hex[:16]}"
+    on = {"sqlite": f"sqlite:///{tmp_path}/jobs.db", "postgres": f"{postgres_url}?schema={schema}"}
+    made = House(on[request.param])
+    yield made
+    made.close()
+    if request.param == "postgres":
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("SET client_min_messages = warning")
+            connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+
+
+@pytest.fixture
+def light(tmp_path: Path) -> Iterator[House]:
+    """A house on a file, for what no store has a say in."""
+    made = House(f"sqlite:///{tmp_path}/jobs.db")
+    yield made
+    made.close()

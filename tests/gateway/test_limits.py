@@ -1,0 +1,121 @@
+"""What a request may cost, and what one that costs more is told."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tenure.gateway.limits import Refused, json_of
+from tests.gateway.house import House, Served
+from tests.gateway.signing import headers_of, settings_of
+from tests.worker.house import until
+
+
+@pytest.fixture
+def served(light: House) -> Served:
+    return light.serve(
+        settings_of("telegram", max_body=2_000), body_deadline="300ms", header_deadline="300ms", max_depth=10
+    )
+
+
+SECRET = headers_of("telegram", b"")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_a_source_takes_only_post_and_says_so(served: Served, method: str) -> None:
+    answer = served.ask(method, "/telegram")
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/nobody", "/telegram/", "//telegram", "/telegram/x", "/%00", "/../telegram"]
+)
+def test_what_names_no_source_is_404(served: Served, path: str) -> None:
+    assert served.ask("POST", path, b"{}", SECRET).status == 404
+    assert set(served.gateway.counters.requests) == {("", 404)}
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"update_id": 1} x', "not JSON"),
+        (b'{"update_id": NaN}', "not JSON"),
+        (b'{"update_id": 1, "x": "\xff"}', "not JSON"),
+        (b'{"update_id": 1e999}', "not JSON"),
+        (b'{"update_id": ' + b"9" * 100 + b"}", "number too long"),
+        (b"[" * 50 + b"]" * 50, "too deep"),
+        (b"[" * 900, "too deep"),
+        (b"[]", "not an update"),
+        (b'{"update_id": "1"}', "not an update"),
+        (b'{"update_id": true}', "not an update"),
+    ],
+    ids=lambda v: repr(v)[:24],
+)
+def test_a_body_that_is_no_update_is_400(served: Served, body: bytes, why: str) -> None:
+    answer = served.post("telegram", body, SECRET)
+    assert (answer.status, answer.json["error"]) == (400, why)
+
+
+@pytest.mark.parametrize("body", [b"[" * 900, b"\xff", b""])
+def test_a_stranger_is_told_nothing_about_the_body(served: Served, body: bytes) -> None:
+    assert served.post("telegram", body).status == 401
+
+
+def test_brackets_and_digits_inside_texts_are_no_matter() -> None:
+    texts = {"a": "[" * 500, "b": '"' + "{" * 500, "c": "9" * 500}
+    body = json.dumps(texts).encode()
+    assert json_of(body, 5, 64) == texts
+    with pytest.raises(Refused, match="too deep"):
+        json_of(b'{"a": ' + body + b', "b": [[[[[1]]]]]}', 5, 64)
+
+
+def test_a_body_over_the_cap_is_413_before_it_has_been_sent(served: Served) -> None:
+    with served.raw() as line:
+        line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n")
+        assert line.recv(4_096).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_of_untold_length_is_413_as_soon_as_it_is_over_the_cap(served: Served) -> None:
+    with served.raw() as line:
+        line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(3):
+            line.sendall(b"3e8\r\n" + b"x" * 1_000 + b"\r\n")
+        answer = b"".join(iter(lambda: line.recv(4_096), b""))
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_that_comes_too_slowly_is_408_and_the_line_is_closed(served: Served) -> None:
+    with served.raw() as line:
+        line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
+        answer = b"".join(iter(lambda: line.recv(4_096), b""))
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert served.gateway.counters.rejects == {("telegram", "slow body"): 1}
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /telegram HTTP/1.1\r\nHost:"], ids=["nothing", "half a head"])
+def test_a_head_that_comes_too_slowly_closes_the_line(served: Served, sent: bytes) -> None:
+    began = time.monotonic()
+    with served.raw() as line:
+        line.sendall(sent)
+        assert line.recv(4_096) == b""
+    assert time.monotonic() - began < 20
+
+
+def test_who_hangs_up_is_counted_and_harms_nobody(served: Served) -> None:
+    with served.raw() as line:
+        line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
+    until(lambda: served.gateway.counters.requests[("telegram", 0)] == 1)
+
+
+def test_more_requests_than_may_be_under_way_are_told_to_come_back(light: House) -> None:
+    served = light.serve(settings_of("telegram"), max_requests=1)
+    with served.raw() as line:
+        line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
+        until(lambda: served.gateway._underway == 1)
+        answer: Any = served.post("telegram", b"{}", SECRET)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "5")
