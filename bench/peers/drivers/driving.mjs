@@ -1,0 +1,141 @@
+// What every driver of a Node queue shares: its arguments and answers, the loops around its enqueue calls, the
+// handlers of the four kinds, the end by SIGTERM, and the questions about what is left. driving.py is its twin.
+//
+// `node drive_x.mjs VERB JSON` answers with one line of JSON on stdout. Packages come from the folder named by
+// ARENA_MODULES: a driver stands outside that folder, and `import` looks for packages only above the file it is in.
+
+import { openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+export const KINDS = ["noop", "threaded", "wait", "stamp"];
+
+const WARM = 20;
+const PAD = "x".repeat(80);
+const LAST_CALL_MS = 4000;
+
+const now = () => process.hrtime.bigint();
+const secondsSince = (start) => Number(now() - start) / 1e9;
+const modules = () => process.env.ARENA_MODULES ?? process.cwd();
+
+export function load(name) {
+  return import(pathToFileURL(createRequire(path.join(modules(), "x.js")).resolve(name)));
+}
+
+export function version(name) {
+  // Read as a file: a package's `exports` may hide its package.json from import.
+  const text = readFileSync(path.join(modules(), "node_modules", name, "package.json"), "utf8");
+  return { version: JSON.parse(text).version };
+}
+
+export function payload(n) {
+  return { n, pad: PAD };
+}
+
+/** Runs the verb that the command line names, prints its answer, and leaves. */
+export async function drive(verbs) {
+  const [verb, terms = "{}"] = process.argv.slice(2);
+  if (!Object.hasOwn(verbs, verb)) {
+    throw new Error(`no verb ${verb}: one of ${Object.keys(verbs).join(", ")}`);
+  }
+  const answer = await verbs[verb](JSON.parse(terms));
+  if (answer !== undefined) {
+    say(answer);
+  }
+  process.exit(0);
+}
+
+/** `count` calls of send(kind, payload), `concurrency` in flight at once; `unsend` removes what warmed up. */
+export async function enqueueEach({ kind, count, concurrency, limit }, send, unsend) {
+  const warmed = [];
+  for (let done = 0; done < WARM; done += concurrency) {
+    const together = Array.from({ length: concurrency }, () => send("warm", payload(0)));
+    warmed.push(...(await Promise.all(together)));
+  }
+  await unsend(warmed);
+  let next = 0;
+  const start = now();
+  const over = start + BigInt(Math.round(limit * 1e9));
+  const sender = async () => {
+    while (next < count && now() < over) {
+      await send(kind, payload(next++));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, sender));
+  return { count: next, seconds: secondsSince(start) };
+}
+
+/** `count` jobs by insert(kind, payloads), `chunk` a call. */
+export async function enqueueChunks({ kind, count, limit }, chunk, insert) {
+  let done = 0;
+  const start = now();
+  while (done < count && secondsSince(start) < limit) {
+    const size = Math.min(chunk, count - done);
+    await insert(kind, Array.from({ length: size }, (_, i) => payload(done + i)));
+    done += size;
+  }
+  return { count: done, seconds: secondsSince(start) };
+}
+
+/** One call of send(kind, payload) every `gap` seconds, the payload saying when the call was made. */
+export async function enqueuePaced({ kind, count, gap }, send) {
+  const start = now();
+  for (let i = 0; i < count; i++) {
+    const early = i * gap - secondsSince(start);
+    if (early > 0) {
+      await sleep(early * 1000);
+    }
+    await send(kind, { t: Number(now()) });
+  }
+  return { count };
+}
+
+/** What to do with a job's payload, by kind. */
+export function handlers({ begun, out }) {
+  const file = out ? openSync(out, "a") : undefined;
+  let first = true;
+  const stamp = () => {
+    first = false;
+    writeFileSync(`${begun}-${process.pid}`, String(now()));
+  };
+  return {
+    noop: async () => {
+      if (first) stamp();
+    },
+    threaded: () => {
+      if (first) stamp();
+    },
+    wait: async () => {
+      if (first) stamp();
+      await sleep(5);
+    },
+    stamp: ({ t }) => {
+      writeSync(file, `${now() - BigInt(t)}\n`);
+    },
+  };
+}
+
+/** Starts a worker and stops it at SIGTERM; `start` answers with what stops it. */
+export async function workUntilTerm(start) {
+  // Heard from the beginning, so that a signal that comes while the worker starts is not lost.
+  const told = new Promise((heard) => process.once("SIGTERM", heard));
+  const stop = await start();
+  say({ ready: true });
+  await told;
+  await Promise.race([stop(), sleep(LAST_CALL_MS)]);
+}
+
+/** Answers every line of stdin with how many jobs are left. */
+export async function answerLeft(left) {
+  for await (const _ of createInterface({ input: process.stdin })) {
+    say({ left: await left() });
+  }
+}
+
+function say(answer) {
+  // writeSync, because process.exit does not wait for what process.stdout has yet to write to a pipe.
+  writeSync(1, `${JSON.stringify(answer)}\n`);
+}
