@@ -1,0 +1,71 @@
+"""While the store is away or held, senders are told to come back, and nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.gateway.house import Answer, House, Served
+from tests.gateway.signing import body_of, headers_of, settings_of
+from tests.support.postgres import PostgresServer
+from tests.worker.house import until
+
+
+def send(served: Served, number: int) -> Answer:
+    body = body_of("telegram", update_id=number)
+    return served.post("telegram", body, headers_of("telegram", body))
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    with PostgresServer(durable=False) as started:
+        yield started
+
+
+def test_a_server_that_is_away_is_503_and_comes_back_by_itself(server: PostgresServer) -> None:
+    house = House(server.url())
+    try:
+        served = house.serve(settings_of("telegram"), store_deadline="500ms")
+        assert send(served, 1).status == 200
+        server.stop("immediate")
+        away = send(served, 2)
+        assert (away.status, away.headers["retry-after"]) == (503, "5")
+        until(lambda: served.ask("GET", "/readyz").status == 503)
+        assert served.ask("GET", "/healthz").status == 200
+        server.start()
+        until(lambda: send(served, 2).status == 200)
+        until(lambda: served.ask("GET", "/readyz").status == 200)
+        assert {j.unique for j in house.app.queue.list()} == {"1", "2"}
+    finally:
+        house.close()
+
+
+def test_a_gateway_starts_while_its_server_is_away(server: PostgresServer) -> None:
+    url = server.url()
+    server.stop("immediate")
+    house = House(url)
+    try:
+        served = house.serve(settings_of("telegram"), store_deadline="300ms")
+        assert send(served, 1).status == 503
+        server.start()
+        until(lambda: send(served, 1).status == 200)
+    finally:
+        house.close()
+
+
+def test_a_file_that_somebody_holds_is_503_until_it_is_free(light: House, tmp_path: Path) -> None:
+    served = light.serve(settings_of("telegram"), store_deadline="200ms")
+    assert send(served, 1).status == 200
+    other: Any = apsw.Connection(str(tmp_path / "jobs.db"))
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        assert send(served, 2).status == 503
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+    until(lambda: send(served, 2).status == 200)
+    assert {j.unique for j in light.app.queue.list()} == {"1", "2"}
