@@ -17,7 +17,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test proof lint types layers fmt schema bench-store bench-worker bench-layouts clean
+.PHONY: help up demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -53,6 +53,13 @@ fmt: $(VENV)/.developed ## Format, and repair what ruff can repair
 
 schema: $(VENV)/.developed ## Write down the schema that the migrations add up to
 	@$(BIN)/python -m tests.support.dump_schema --write
+
+bench: $(VENV)/.developed ## Measure Tenure beside other job queues, in one run of about an hour
+	@$(BIN)/python -m bench.peers $(ARGS)
+
+bench-quick: $(VENV)/.developed ## See within 5 minutes whether a change costs speed: store and worker against raw loops
+	@$(BIN)/python -m bench.store --quick
+	@$(BIN)/python -m bench.worker --quick
 
 bench-store: $(VENV)/.developed ## Measure the store
 	@$(BIN)/python -m bench.store $(ARGS)

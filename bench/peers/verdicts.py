@@ -1,0 +1,194 @@
+"""What is to be reached: each line a ratio of two medians of the same run, with the least (or most) it should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench.peers.arena import Arena
+
+__all__ = ["Verdict", "table", "verdicts"]
+
+PG, LITE = "tenure-postgres", "tenure-sqlite"
+SQL_PEERS = ("graphile", "graphile-batched", "pgboss", "pgqueuer", "procrastinate")
+GRAPHILE = ("graphile", "graphile-batched")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the table."""
+
+    what: str
+    store: str
+    ours: float | None
+    theirs: float | None
+    ratio: float | None
+    want: str
+    reached: bool | None
+    """None: it could not be told in this run."""
+    whose: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it is kept."""
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in vars(self).items()}
+        return dict(rounded)
+
+
+class _Judge:
+    """Compares medians of one run."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self.lines: list[Verdict] = []
+
+    def figure(self, work: str, name: str, figure: str = "rate") -> float | None:
+        cell = self._arena.cells.get(work, {}).get(name)
+        return None if cell is None or cell.failed else cell.median(figure)
+
+    def best(
+        self, work: str, names: tuple[str, ...], figure: str = "rate", *, low: bool = False
+    ) -> tuple[float | None, str]:
+        found = [(v, n) for n in names if (v := self.figure(work, n, figure)) is not None]
+        if not found:
+            return None, ""
+        return min(found) if low else max(found)
+
+    def against(
+        self, what: str, us: str, peers: tuple[str, ...], work: str, want: float, *,
+        figure: str = "rate", at_most: bool = False, their_work: str = "", low: bool = False,
+    ) -> None:  # fmt: skip
+        """Our median over the best of theirs."""
+        ours = self.figure(work, us, figure)
+        theirs, whose = self.best(their_work or work, peers, figure, low=at_most or low)
+        self._add(what, us, ours, theirs, want, at_most=at_most, whose=whose)
+
+    def itself(
+        self,
+        what: str,
+        us: str,
+        work: str,
+        figure: str,
+        want: float,
+        *,
+        unit: float = 1.0,
+        at_most: bool = True,
+    ) -> None:
+        """Our median against a fixed figure."""
+        self._add(what, us, self.figure(work, us, figure), unit, want, at_most=at_most)
+
+    def grown(self, what: str, us: str, work: str, than: str, want: float) -> None:
+        """How much more a job costs in one work than in another."""
+        self._add(what, us, self.figure(than, us), self.figure(work, us), want, at_most=True)
+
+    def _add(
+        self,
+        what: str,
+        us: str,
+        ours: float | None,
+        theirs: float | None,
+        want: float,
+        *,
+        at_most: bool,
+        whose: str = "",
+    ) -> None:
+        ratio = ours / theirs if ours is not None and theirs else None
+        reached = None if ratio is None else ratio <= want if at_most else ratio >= want
+        store = "PostgreSQL" if us == PG else "SQLite"
+        self.lines.append(
+            Verdict(what, store, ours, theirs, ratio, f"{'≤' if at_most else '≥'} {want:g}", reached, whose)
+        )
+
+
+def verdicts(arena: Arena) -> list[Verdict]:
+    """All lines that this run can tell."""
+    judge = _Judge(arena)
+    judge.against("drain, 1 worker, against graphile-worker's best", PG, GRAPHILE, "drain", 1.5)
+    judge.against("drain, 1 worker, against PgQueuer", PG, ("pgqueuer",), "drain", 4)
+    judge.against("drain, 1 worker, against procrastinate", PG, ("procrastinate",), "drain", 60)
+    judge.against("drain, 1 worker, against huey", LITE, ("huey",), "drain", 15)
+    judge.against("drain, 2 workers, against graphile-worker's best", PG, GRAPHILE, "drain2", 1.3)
+    judge.against("drain, 2 workers, against PgQueuer", PG, ("pgqueuer",), "drain2", 2.5)
+    judge.against("drain, 2 workers, against huey with two", LITE, ("huey",), "drain2", 10)
+    judge.against("drain, 1 worker, against Celery on Redis", PG, ("celery",), "drain", 50)
+    judge.against("drain, 1 worker, against Celery on Redis", LITE, ("celery",), "drain", 60)
+    judge.against("enqueue one, against the best SQL peer", PG, SQL_PEERS, "enqueue", 1.2)
+    judge.against("enqueue one, against the best peer at FULL", LITE, ("huey",), "enqueue", 1.2)
+    judge.against("bulk, against the best peer", PG, SQL_PEERS, "bulk", 2)
+    judge.against(
+        "bulk, against the best peer's single enqueue", LITE, ("huey",), "bulk", 10, their_work="enqueue"
+    )
+    judge.against(
+        "pick-up p50, against the best SQL peer", PG, SQL_PEERS, "pickup", 1, figure="p50", at_most=True
+    )
+    judge.against(
+        "pick-up p99, against the best SQL peer", PG, SQL_PEERS, "pickup", 1, figure="p99", at_most=True
+    )
+    judge.against("pick-up p50, against huey", LITE, ("huey",), "pickup", 0.1, figure="p50", at_most=True)
+    judge.itself("pick-up p99, in ms", LITE, "pickup", "p99", 15)
+    for us in (PG, LITE):
+        judge.against("sync handlers, against Celery", us, ("celery",), "threaded", 3)
+        judge.against("sync handlers, against dramatiq", us, ("dramatiq",), "threaded", 1.5)
+    judge.itself(
+        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        PG,
+        "wait",
+        "rate",
+        0.6,
+        unit=40_000,
+        at_most=False,
+    )
+    judge.itself(
+        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        LITE,
+        "wait",
+        "rate",
+        0.4,
+        unit=40_000,
+        at_most=False,
+    )
+    for us in (PG, LITE):
+        judge.grown("cost per job, at the head of a long line against 100,000", us, "depth", "drain", 1.3)
+        judge.grown("cost per job, beside a long history against none", us, "finished", "drain_few", 1.3)
+    judge.itself(
+        "vacuum pinned: the last third's pace against the first's", PG, "pinned", "kept", 0.85, at_most=False
+    )
+    judge.against("vacuum pinned: the last third's pace, against the best peer", PG, SQL_PEERS, "pinned", 1)
+    for us in (PG, LITE):
+        judge.itself("idle worker, share of a core", us, "idle", "cpu", 0.01)
+    judge.itself("idle worker, transactions/s", PG, "idle", "queries", 5)
+    judge.against(
+        "memory of a worker after a drain, against PgQueuer",
+        PG,
+        ("pgqueuer",),
+        "drain",
+        1.2,
+        figure="rss",
+        at_most=True,
+    )
+    judge.itself("memory of a worker after a drain, in MB", LITE, "drain", "rss", 60)
+    return judge.lines
+
+
+def table(lines: list[Verdict]) -> str:
+    """The lines as a table of Markdown."""
+    rows = ["| | store | Tenure | other | ratio | wanted | |", "|---|---|---|---|---|---|---|"]
+    for line in lines:
+        mark = "not measured" if line.reached is None else "reached" if line.reached else "**missed**"
+        other = (
+            f"{_said(line.theirs)} ({line.whose})"
+            if line.whose
+            else ""
+            if line.theirs == 1
+            else _said(line.theirs)
+        )
+        ratio = "-" if line.ratio is None else f"{line.ratio:.2f}"
+        rows.append(
+            f"| {line.what} | {line.store} | {_said(line.ours)} | {other} | {ratio} | {line.want} | {mark} |"
+        )
+    return "\n".join(rows)
+
+
+def _said(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

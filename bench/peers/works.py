@@ -1,0 +1,365 @@
+"""The work: what every contestant is asked to do, each piece measured from outside.
+
+A piece of work answers with figures by name; the first is the one that ratios are made of. A figure is a rate (higher is
+better) unless its name is in COSTS.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import apsw
+import psycopg
+
+from bench.fill import fill_postgres, fill_sqlite
+from bench.peers.driver import Driver, Failed
+from tenure.newjob import lane_of
+
+__all__ = ["COSTS", "WORKS", "Sizes", "Work"]
+
+COSTS = frozenset({"p50", "p99", "max", "rss", "cpu", "queries", "wal", "rows"})
+Figures = dict[str, float]
+_PREVIEW = 3.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    rounds: int = 3
+    seconds: float = 3.0
+    """For enqueues one at a time."""
+    bulk: int = 100_000
+    few: int = 20_000
+    many: int = 100_000
+    limit: float = 15.0
+    picks: int = 200
+    steady: int = 5_000
+    idle: float = 8.0
+    deep: int = 1_000_000
+    finished: int = 2_000_000
+    pinned: int = 500_000
+    foreign: int = 1_000_000
+
+
+QUICK = Sizes(
+    rounds=1, seconds=1.0, bulk=20_000, few=5_000, many=20_000, limit=8.0, picks=60, steady=500, idle=4.0,
+    deep=100_000, finished=100_000, pinned=60_000, foreign=100_000,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Work:
+    """One piece of work."""
+
+    name: str
+    title: str
+    ability: str
+    """Whose `works` name this takes part."""
+    do: Callable[[Driver, Sizes, float], Figures]
+    """Given the pace that the contestant showed in the sweep, in jobs a second."""
+    rounds: int | None = None
+    """How often, where that is not as often as the rest."""
+
+
+def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
+    def do(driver: Driver, sizes: Sizes, _: float) -> Figures:
+        driver.call("reset")
+        told = driver.call(
+            "enqueue", kind="noop", count=1_000_000, concurrency=concurrency, limit=sizes.seconds
+        )
+        return {"rate": told["count"] / told["seconds"]}
+
+    return do
+
+
+def bulk(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """Many jobs at once."""
+    driver.call("reset")
+    told = driver.call("bulk", kind="noop", count=sizes.bulk, limit=sizes.limit)
+    return {"rate": told["count"] / told["seconds"]}
+
+
+def _drain(
+    count: Callable[[Sizes], int],
+    *,
+    kind: str = "noop",
+    processes: int = 1,
+    least: float = 0.0,
+    **settings: Any,
+) -> Callable[[Driver, Sizes, float], Figures]:
+    """Preloaded jobs; a contestant too slow for all of them gets as many as it does in half the limit."""
+
+    def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+        if pace < least:
+            raise Failed(f"too slow to be asked: {pace:,.0f} jobs/s")
+        wanted = min(count(sizes), max(200, int(pace * sizes.limit / 2)))
+        driver.call("reset")
+        stored = driver.load(kind, wanted, sizes.limit)
+        return driver.drain(kind, stored, processes=processes, limit=sizes.limit, **settings)
+
+    return do
+
+
+def _pick_up(count: Callable[[Sizes], int], gap: float) -> Callable[[Driver, Sizes, float], Figures]:
+    def do(driver: Driver, sizes: Sizes, _: float) -> Figures:
+        driver.call("reset")
+        wanted = count(sizes)
+        with driver.workers() as workers:
+            time.sleep(2)
+            driver.call("paced", kind="stamp", count=5, gap=0.2)
+            skip = _settled(workers.latencies, 5)
+            driver.call("paced", kind="stamp", count=wanted, gap=gap, timeout=wanted * gap + 60)
+            heard = _settled(workers.latencies, skip + wanted)
+            spans = sorted(workers.latencies()[skip:])
+        if heard < skip + wanted:
+            raise Failed(f"{skip + wanted - heard} of {wanted} jobs were not picked up")
+        return {"p50": statistics.median(spans), "p99": spans[int(len(spans) * 0.99)], "max": spans[-1]}
+
+    return do
+
+
+def _settled(latencies: Callable[[], list[float]], wanted: int) -> int:
+    until = time.monotonic() + 15
+    while len(latencies()) < wanted and time.monotonic() < until:
+        time.sleep(0.05)
+    return len(latencies())
+
+
+def idle(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """What a worker costs that has nothing to do: share of a core, transactions a second beyond the server's own."""
+    driver.call("reset")
+    alone = _transactions(driver, sizes.idle)
+    with driver.workers() as workers:
+        time.sleep(_PREVIEW)
+        cpu, began = workers.cpu(), time.monotonic()
+        asked = _transactions(driver, sizes.idle)
+        spent = time.monotonic() - began
+        figures = {"cpu": (workers.cpu() - cpu) / spent, "rss": workers.resident()}
+    if driver.contestant.store == "postgres":
+        figures["queries"] = max(0.0, asked - alone)
+    return figures
+
+
+def _transactions(driver: Driver, seconds: float) -> float:
+    """How many transactions a second the server does meanwhile."""
+    if driver.contestant.store != "postgres":
+        time.sleep(seconds)
+        return 0.0
+    with psycopg.connect(driver.url, autocommit=True) as link:
+
+        def read() -> int:
+            time.sleep(1.2)  # the server tells its own figures about once a second
+            [(count,)] = link.execute(
+                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+            ).fetchall()
+            return int(count)
+
+        before, began = read(), time.monotonic()
+        time.sleep(seconds)
+        return (read() - before) / (time.monotonic() - began)
+
+
+def footprint(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """Bytes of log and rows written per job, from its enqueue to its end."""
+    driver.call("reset")
+    before = _written(driver)
+    wanted = min(sizes.few, max(200, int(pace * sizes.limit / 2)))
+    stored = driver.load("noop", wanted, sizes.limit)
+    driver.drain("noop", stored, limit=sizes.limit)
+    after = _written(driver)
+    return {"wal": (after[0] - before[0]) / stored, "rows": (after[1] - before[1]) / stored}
+
+
+def _written(driver: Driver) -> tuple[float, float]:
+    with psycopg.connect(driver.url, autocommit=True) as link:
+        time.sleep(1.5)
+        [(wal, rows)] = link.execute(
+            "SELECT pg_current_wal_lsn() - '0/0', tup_inserted + tup_updated + tup_deleted"
+            " FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchall()
+        return float(wal), float(rows)
+
+
+def depth(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """The pace of a drain at the head of a long line, against a short one."""
+    return {"rate": _pace_at_the_head(driver, sizes.deep, sizes)}
+
+
+def _pace_at_the_head(driver: Driver, load: int, sizes: Sizes) -> float:
+    driver.call("reset")
+    driver.load("noop", load, 120.0)
+    with driver.workers() as workers:
+        until = time.monotonic() + 60
+        while workers.began() is None and time.monotonic() < until:
+            workers.check()
+            time.sleep(0.02)
+        time.sleep(0.5)
+        first, began = _count(driver), time.monotonic()
+        time.sleep(sizes.seconds)
+        last, ended = _count(driver), time.monotonic()
+    return (first - last) / (ended - began)
+
+
+def _count(driver: Driver) -> int:
+    """How many jobs are not finished, exactly."""
+    unfinished = (
+        "SELECT count(*) FROM tenure_jobs WHERE state IN ('ready', 'running', 'scheduled', 'waiting')"
+    )
+    return _ask(driver, sqlite=unfinished, postgres=driver.contestant.count_sql)
+
+
+def _ask(driver: Driver, *, sqlite: str, postgres: str) -> int:
+    """A number out of the contestant's own tables."""
+    if driver.contestant.store == "sqlite":
+        file = apsw.Connection(driver.url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
+        file.set_busy_timeout(5_000)
+        try:
+            [(number,)] = cast("list[tuple[int]]", file.execute(sqlite).fetchall())
+        finally:
+            file.close()
+    else:
+        with psycopg.connect(driver.url, autocommit=True) as link:
+            [(number,)] = link.execute(postgres.encode()).fetchall()
+    return int(number)
+
+
+def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """A drain beside a long history."""
+    driver.call("reset")
+    _fill(driver, "done", sizes.finished, "noop")
+    stored = driver.load("noop", sizes.few, sizes.limit)
+    return driver.drain("noop", stored, limit=sizes.limit)
+
+
+def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """A drain beside many ready jobs that this worker does not know."""
+    driver.call("reset")
+    _fill(driver, "ready", sizes.foreign, "somebody_elses")
+    stored = driver.load("noop", sizes.few, sizes.limit)
+    rule = f"state = 'ready' AND lane = '{lane_of('default', 'noop', 0)}'"
+    some = "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1}) OR EXISTS (SELECT 1 FROM {0} WHERE lease_until IS NOT NULL)"
+    with driver.workers() as workers:
+        while (began := workers.began()) is None:
+            workers.check()
+            time.sleep(0.01)
+        while _ask(
+            driver, sqlite=some.format("tenure_jobs", rule), postgres=some.format("tenure.jobs", rule)
+        ):
+            if time.monotonic() - began > sizes.limit * 4:
+                raise Failed("not all jobs were finished")
+            time.sleep(0.02)
+        return {"rate": stored / (time.monotonic() - began)}
+
+
+def _fill(driver: Driver, state: str, count: int, kind: str) -> None:
+    if driver.contestant.store == "sqlite":
+        file = apsw.Connection(driver.url.removeprefix("sqlite:///"))
+        fill_sqlite(lambda text: file.execute(text), state, count, kind=kind)  # noqa: PLW0108 - for its type
+        file.close()
+    else:
+        with psycopg.connect(driver.url, autocommit=True) as link:
+            fill_postgres(lambda text: link.execute(text.encode()), state, count, kind=kind)
+            link.execute("VACUUM ANALYZE")
+
+
+def pinned(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """A long drain while an old transaction keeps the server from cleaning up: the pace of its last third against its first."""
+    driver.call("reset")
+    wanted = min(sizes.pinned, int(pace * sizes.limit * 2))
+    with psycopg.connect(driver.url) as old:
+        old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        old.execute("SELECT pg_current_xact_id(), count(*) FROM pg_class")
+        stored = driver.load("noop", wanted, 60.0)
+        seen: list[tuple[float, int]] = []
+        with driver.workers() as workers:
+            until = time.monotonic() + sizes.limit * 5
+            while (not seen or seen[-1][1] > 0) and time.monotonic() < until:
+                workers.check()
+                if workers.began() is not None:
+                    seen.append((time.monotonic(), _count(driver)))
+                time.sleep(0.25)
+        old.rollback()
+    first = _between(seen, stored, 0.97, 0.67)
+    last = _between(seen, stored, 0.33, 0.0)
+    return {"kept": last / first, "rate": last}
+
+
+def _between(seen: list[tuple[float, int]], stored: int, high: float, low: float) -> float:
+    part = [(at, left) for at, left in seen if stored * low <= left <= stored * high]
+    if len(part) < 2:
+        raise Failed("it was not seen at work for long enough")
+    (began, most), (ended, least) = part[0], part[-1]
+    return (most - least) / (ended - began)
+
+
+def _shaped(
+    kind: str, count: Callable[[Sizes], int], **terms: Any
+) -> Callable[[Driver, Sizes, float], Figures]:
+    """A drain of jobs with options."""
+
+    def do(driver: Driver, sizes: Sizes, _: float) -> Figures:
+        driver.call("reset")
+        stored = driver.load(kind, count(sizes), 60.0, **terms)
+        return driver.drain(kind, stored, limit=sizes.limit)
+
+    return do
+
+
+WORKS: tuple[Work, ...] = (
+    Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1)),
+    Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64)),
+    Work("bulk", "bulk enqueue", "bulk", bulk),
+    Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few)),
+    Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),
+    Work("drain2", "drain of 100,000, two workers", "drain", _drain(lambda s: s.many, processes=2)),
+    Work(
+        "threaded", "drain of sync handlers, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")
+    ),
+    Work(
+        "wait",
+        "jobs of 5 ms at concurrency 200",
+        "wait",
+        _drain(lambda s: s.many, kind="wait", concurrency=200),
+    ),
+    Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
+    Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), rounds=1),
+    Work("idle", "an idle worker", "idle", idle, rounds=1),
+    Work("footprint", "written per job", "depth", footprint, rounds=1),
+    Work(
+        "scale4", "drain of 100,000, four workers", "scale", _drain(lambda s: s.many, processes=4), rounds=1
+    ),
+    Work(
+        "scale8", "drain of 100,000, eight workers", "scale", _drain(lambda s: s.many, processes=8), rounds=1
+    ),
+    Work("depth", "the head of a line of 1,000,000", "depth", depth, rounds=1),
+    Work("finished", "drain of 20,000 beside 2,000,000 finished", "finished", finished, rounds=1),
+    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, rounds=1),
+    Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1),
+    Work(
+        "groups",
+        "100,000 jobs in 1,000 groups",
+        "groups",
+        _shaped("noop", lambda s: s.many, groups=1_000),
+        rounds=1,
+    ),
+    Work(
+        "one_group",
+        "20,000 jobs in one group",
+        "one_group",
+        _shaped("noop", lambda s: s.few, groups=1),
+        rounds=1,
+    ),
+    Work(
+        "unique",
+        "100,000 jobs with unique keys",
+        "unique",
+        _shaped("noop", lambda s: s.many, unique=True),
+        rounds=1,
+    ),
+    Work("failing", "100,000 jobs that fail once", "failing", _shaped("failing", lambda s: s.many), rounds=1),
+)
