@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from tenure.job import Claim
+from tenure.job import CLAIM_COLUMNS, Claim
+from tenure.worker.berths import Berths
 from tenure.worker.line import Line
 from tenure.worker.settings import LineTerms
 
@@ -30,7 +31,7 @@ def on_a_line(work: Callable[[Line], Awaitable[Any]], *, concurrency: int = 10, 
 def hurry(line: Line, ended: int) -> None:
     """Let it look as if so many jobs had ended within the last second."""
     line.wanted()
-    line._since -= 1.0
+    line._pace.since -= 1.0
     line.ended += ended
 
 
@@ -78,7 +79,7 @@ def test_short_jobs_come_in_large_batches_and_slow_ones_do_not() -> None:
     async def work(line: Line) -> None:
         hurry(line, 5_000)
         assert line.wanted() == pytest.approx(10 + 500, abs=5)
-        line._rate = 0.0
+        line._pace._rate = 0.0
         hurry(line, 20)
         assert line.wanted() == 10
 
@@ -169,3 +170,100 @@ def test_closing_sends_every_slot_home_and_gives_back_what_waited() -> None:
 
     on_a_line(work)
     on_a_line(full)
+
+
+def waiting_aside(line: Line, *seqs: int) -> list[Claim]:
+    """Claims that need a berth."""
+    made = [claim_of(seq) for seq in seqs]
+    line.sent += len(made)
+    line.deliver([], aside=made)
+    return made
+
+
+def claim_of(seq: int) -> Claim:
+    """A claim that came at this place."""
+    row = dict.fromkeys(CLAIM_COLUMNS, 0) | {"seq": seq}
+    return Claim(list(row.values()), "w", None)
+
+
+def on_a_line_with_berths(work: Callable[[Line], Awaitable[Any]], berths: Berths) -> None:
+    """Do this with a fresh line of two slots."""
+
+    async def whole() -> None:
+        line = Line(LineTerms(None, None, 2), 0, asyncio.get_running_loop(), berths)
+        berths.serve([line])
+        await work(line)
+
+    asyncio.run(whole())
+
+
+def test_what_waits_for_a_berth_keeps_no_slot_from_others_and_what_can_board_does() -> None:
+    berths = Berths(1)
+
+    async def work(line: Line) -> None:
+        waiting_aside(line, 1, 2, 3)
+        assert line.wanted() == 1
+        assert line.board()
+        line.running += 1
+        line.aside.popleft()
+        assert (line.wanted(), line.board()) == (1, False)
+
+    on_a_line_with_berths(work, berths)
+
+
+def test_who_came_first_starts_first_also_if_it_needs_a_berth() -> None:
+    async def work(line: Line) -> None:
+        waiting_aside(line, 2)
+        line.deliver([claim_of(1), claim_of(3)])
+        assert not line.board()
+        line.buffer.popleft()
+        assert line.board()
+
+    on_a_line_with_berths(work, Berths(1))
+
+
+def test_a_slot_that_waits_is_woken_by_a_berth_that_is_free_again() -> None:
+    berths = Berths(1)
+
+    async def work(line: Line) -> None:
+        berths.take()
+        slot = asyncio.ensure_future(line.something())
+        await settle_down()
+        waiting_aside(line, 1)
+        await settle_down()
+        again = asyncio.ensure_future(line.something())
+        await settle_down()
+        assert (slot.done(), again.done()) == (True, False)
+        berths.give()
+        assert await again
+
+    on_a_line_with_berths(work, berths)
+
+
+def test_the_room_for_isolated_jobs_is_what_neither_runs_nor_waits_nor_comes() -> None:
+    berths = Berths(5, isolated=["k"])
+
+    async def work(line: Line) -> None:
+        berths.take()
+        berths.sent += 1
+        assert berths.room() == 3
+        [waits] = waiting_aside(line, 1)
+        berths.received += 1
+        assert berths.room() == 3
+        assert line.remove(waits)
+        assert (berths.room(), line.remove(waits)) == (4, False)
+        waiting_aside(line, 1)
+        assert len(line.close()) == 1
+        assert berths.room() == 4
+
+    on_a_line_with_berths(work, berths)
+
+
+def test_short_isolated_jobs_are_held_ready_as_many_as_end_in_a_tenth_of_a_second() -> None:
+    berths = Berths(1, isolated=["k"])
+    berths.room()
+    for _ in range(100):
+        berths.take()
+        berths.give()
+    berths._pace.since -= 1.0
+    assert berths.room() == pytest.approx(1 + 10, abs=1)

@@ -17,7 +17,7 @@ from tenure.events import Event
 from tenure.worker.start import make_worker, worker_settings
 from tests.support.clock import MovedClock
 
-__all__ = ["PATIENCE", "Heard", "House", "Working", "stands", "until"]
+__all__ = ["PATIENCE", "Heard", "House", "Working", "crash_once", "stands", "until"]
 
 PATIENCE = 30.0
 
@@ -33,6 +33,15 @@ def until(fact: Callable[[], object], what: str = "it never came true") -> None:
 async def stands(_claim: tenure.Claim) -> bool:
     """Every claim stands: for child processes without a worker."""
     return True
+
+
+def crash_once(house: House, *jobs: Any) -> None:
+    """The worker of these jobs vanished while it ran them."""
+    ids = {job.id for job in jobs}
+    claims = house.queue.claim(100, worker="lost")
+    started = [(claim.id, claim.epoch) for claim in claims if claim.id in ids]
+    assert len(started) == len(ids)
+    assert house.queue.vanished("lost", started=started, story="worker lost died") == len(claims)
 
 
 class Working:

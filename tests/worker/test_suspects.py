@@ -7,20 +7,14 @@ import os
 import pytest
 
 from tenure.events import ChildCrashed
-from tests.worker.house import Heard, House
-
-
-def _crash_once(house: House, job_id: str) -> None:
-    """The job's worker vanished while it ran it."""
-    [claim] = [c for c in house.queue.claim(10, worker="lost") if c.id == job_id]
-    assert house.queue.vanished("lost", started=[(claim.id, claim.epoch)], story="worker lost died") == 1
+from tests.worker.house import Heard, House, crash_once
 
 
 def test_a_suspect_runs_in_a_child_process_and_others_do_not(parent_house: House) -> None:
     from tests.worker import apps
 
     suspect = apps.plain_where.enqueue()
-    _crash_once(parent_house, suspect.id)
+    crash_once(parent_house, suspect)
     innocent = apps.plain_where.enqueue()
     parent_house.start()
     assert innocent.result("30s") == os.getpid()
@@ -37,7 +31,7 @@ def test_a_suspect_that_kills_its_process_again_is_poison_in_the_end_and_the_wor
     monkeypatch.setenv("TENURE_TEST_PARENT", str(os.getpid()))
     heard = Heard(parent_house.app, ChildCrashed)
     poison = apps.plain_dies.enqueue()
-    _crash_once(parent_house, poison.id)
+    crash_once(parent_house, poison)
     fine = [apps.plain_where.enqueue() for _ in range(5)]
     parent_house.start()
     end = parent_house.ended(poison)
@@ -56,9 +50,7 @@ def test_suspects_run_side_by_side_each_in_a_child_of_its_own(parent_house: Hous
 
     names = ["one", "two"]
     suspects = [apps.plain_meets.enqueue(name, names) for name in names]
-    claims = parent_house.queue.claim(10, worker="lost")
-    started = [(claim.id, claim.epoch) for claim in claims]
-    assert parent_house.queue.vanished("lost", started=started, story="worker lost died") == len(names)
+    crash_once(parent_house, *suspects)
     parent_house.start(children=2)
     processes = {suspect.result("30s") for suspect in suspects}
     assert len(processes | {os.getpid()}) == 3
@@ -82,6 +74,6 @@ def test_where_no_child_can_import_the_app_a_suspect_runs_here(house: House) -> 
         return os.getpid()
 
     job = where.enqueue()
-    _crash_once(house, job.id)
+    crash_once(house, job)
     house.start()
     assert job.result("30s") == os.getpid()

@@ -1,6 +1,6 @@
 """The claimer: keeps the lines supplied, and rests when there is nothing to claim.
 
-It claims what the slots can take, no more. When a claim comes back short it waits to be woken: by the store (somebody
+It claims what the slots can take, no more, and of isolated kinds what child processes can take. When a claim comes back short it waits to be woken: by the store (somebody
 enqueued), by the clock (something falls due), and at the latest by the poll that stands behind both.
 """
 
@@ -18,6 +18,7 @@ from tenure.errors import StoreUnavailable
 from tenure.job import Claim
 from tenure.service import Service
 from tenure.store.base import Watch
+from tenure.worker.berths import Berths
 from tenure.worker.line import Line
 
 __all__ = ["Claimer"]
@@ -37,6 +38,7 @@ class Claimer(Service):
         self,
         queue: Queue,
         lines: Sequence[Line],
+        berths: Berths,
         *,
         kinds: Sequence[str],
         worker: str,
@@ -56,6 +58,9 @@ class Claimer(Service):
         self._deliver, self._outage, self._loop = deliver, outage, loop
         self._watch: Watch = queue.watch()
         self._woken, self._floor = False, _FLOOR
+        self._berths, self._left_out = berths, False
+        self._plain = [kind for kind in kinds if kind not in berths.isolated]
+        berths.on_room = self._room_again
         self._full = False
         """Whether a line may have more to do than slots, while another one has nothing and waits for the store."""
 
@@ -68,34 +73,63 @@ class Claimer(Service):
         self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
         self._full = self._full and len(wanted) < len(self._lines)
-        short, hasty, self._woken = True, self._woken, False
+        self._left_out = True  # before any room is looked at: the event loop may free a berth meanwhile
+        short, left_out, hasty, self._woken = True, False, self._woken, False
         for line, count in wanted:
             if self.stopping:
                 return 0
-            claims = self._queue.claim(
-                count,
-                queues=line.terms.queues,
-                except_queues=line.terms.except_queues,
-                kinds=self._kinds,
-                lease=self._lease,
-                worker=self._worker,
-                started=False,
-                hasty=hasty,
-            )
-            if claims:
-                self._held.update(
-                    claims
-                )  # kept from now on, however long the event loop takes to hear of them
-                line.sent += len(claims)
-                self._floor = _FLOOR
-                self._loop.call_soon_threadsafe(self._deliver, line, claims)
-                if hasty:
-                    time.sleep(_AFTER_YOU)
-            short = short and len(claims) < count
+            nothing, passed_over = self._supply(line, count, hasty=hasty)
+            short, left_out = short and nothing, left_out or passed_over
+        self._left_out = left_out
         if wanted and short:
             self._sleep()
             return 0
         return 0 if wanted else _FULL
+
+    def _supply(self, line: Line, count: int, *, hasty: bool) -> tuple[bool, bool]:
+        """Claim up to so many jobs for a line; whether nothing more is ready that could start, and whether some were passed over.
+
+        The best of all kinds first, as many as could be isolated, then the others.
+        """
+        room = self._berths.room() if self._berths.isolated else count
+        best = max(min(count, room), 0)
+        came, apart = self._claim(line, best, self._kinds, hasty=hasty)
+        if came < best or best == count:
+            return came < best, False
+        more, _ = self._claim(line, count - best, self._plain, hasty=hasty)
+        return more < count - best and apart >= room, True
+
+    def _claim(self, line: Line, count: int, kinds: list[str], *, hasty: bool) -> tuple[int, int]:
+        """Claim so many of these kinds; how many came, and how many of them need a berth."""
+        if not (count and kinds):
+            return 0, 0
+        claims = self._queue.claim(
+            count,
+            queues=line.terms.queues,
+            except_queues=line.terms.except_queues,
+            kinds=kinds,
+            lease=self._lease,
+            worker=self._worker,
+            started=False,
+            hasty=hasty,
+        )
+        apart = 0
+        if claims:
+            self._held.update(claims)  # kept from now on, however long the event loop takes to hear of them
+            apart = len(self._berths.needed_by(claims))
+            self._berths.sent += apart
+            line.sent += len(claims)
+            self._floor = _FLOOR
+            self._loop.call_soon_threadsafe(self._deliver, line, claims)
+            if hasty:
+                time.sleep(_AFTER_YOU)
+        return len(claims), apart
+
+    def _room_again(self) -> None:
+        """A berth is free: isolated jobs may have been passed over for want of one."""
+        if self._left_out:
+            self._left_out = False
+            self.look()
 
     def _sleep(self) -> None:
         """Nothing more is ready: wait until something may be."""

@@ -132,7 +132,8 @@ class Children:
         self._idle: list[Child] = []
         self._all: set[Child] = set()
         self._ending: set[asyncio.Future[str]] = set()
-        self._free = asyncio.Semaphore(most or os.cpu_count() or 1)
+        self.most = most or os.cpu_count() or 1
+        self._free = asyncio.Semaphore(self.most)
 
     @property
     def able(self) -> bool:

@@ -2,30 +2,42 @@
 
 The claimer fills the buffer, the slots empty it. A line asks for as many claims as it has free slots, and for as many more
 as it expects to start within a tenth of a second: short jobs come in large batches, long ones are not held back from
-other workers.
+other workers. Claims that are to run in a child process wait aside until one is free, so that the slots go on with the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
+from collections.abc import Sequence
+from operator import itemgetter
 
-from tenure.job import Claim
+from tenure.job import CLAIM_COLUMNS, Claim
+from tenure.worker.berths import Berths
+from tenure.worker.pace import Pace
 from tenure.worker.settings import LineTerms
 
 __all__ = ["Line"]
 
-_AHEAD = 0.1
 _MOST = 2_000
+_ORDER = itemgetter(*map(CLAIM_COLUMNS.index, ("rank", "run_at", "seq")))
 
 
 class Line:
     """The claims that wait here for a slot, and the slots that wait for a claim."""
 
-    def __init__(self, terms: LineTerms, prefetch: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        terms: LineTerms,
+        prefetch: int,
+        loop: asyncio.AbstractEventLoop,
+        berths: Berths | None = None,
+    ) -> None:
         self.terms, self._prefetch, self._loop = terms, prefetch, loop
+        self.berths = Berths() if berths is None else berths
         self.buffer: deque[Claim] = deque()
+        self.aside: deque[Claim] = deque()
+        """Claims that wait for a berth."""
         self.running = 0
         self.ended = 0
         self.closed = False
@@ -34,7 +46,7 @@ class Line:
         self.sent = self._received = 0
         """Claims that were sent here, counted by the claimer, and those that have arrived: the loop may be busy meanwhile."""
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._counted, self._since, self._rate = 0, time.monotonic(), 0.0
+        self._pace = Pace()
 
     def wanted(self) -> int:
         """How many claims to ask for now; 0 while enough are here."""
@@ -42,7 +54,8 @@ class Line:
             return 0
         # In this order a claim that moves on meanwhile (sent, waiting, running) is counted twice, never not at all.
         sent = self.sent - self._received
-        here = sent + len(self.buffer)
+        boarding = min(len(self.aside), self.berths.free)
+        here = sent + boarding + len(self.buffer)
         free = self.terms.concurrency - self.running
         target = min(free + self._ahead(), _MOST)
         self.low = target // 2
@@ -50,47 +63,65 @@ class Line:
 
     def _ahead(self) -> int:
         """How many jobs beyond the free slots, by how fast they have lately been ending."""
-        now = time.monotonic()
-        span = now - self._since
-        if span >= 0.02:
-            rate = (self.ended - self._counted) / span
-            self._rate = rate if rate > self._rate else (self._rate + rate) / 2
-            self._counted, self._since = self.ended, now
-        ahead = int(self._rate * _AHEAD)
+        ahead = self._pace.ahead(self.ended)
         return min(ahead, self._prefetch) if ahead > self.terms.concurrency else 0
 
-    def deliver(self, claims: list[Claim], lost: int = 0) -> None:
-        """Claims for the slots, and how many of those sent here were lost on the way; called on the event loop."""
+    def deliver(self, claims: list[Claim], lost: int = 0, aside: Sequence[Claim] = ()) -> None:
+        """Claims for the slots, how many of those sent here were lost on the way, and which need a berth; on the event loop."""
         self.buffer.extend(claims)
-        self._received += len(claims) + lost
-        for _ in range(min(len(claims), len(self._waiting))):
-            self._wake()
+        self.aside.extend(aside)
+        self._received += len(claims) + len(aside) + lost
+        for _ in range(min(len(claims) + len(aside), len(self._waiting))):
+            self.wake()
+
+    def board(self) -> bool:
+        """Take a berth, if one is free and the next claim here waits for it."""
+        if not self.aside or self.berths.free < 1:
+            return False
+        if self.buffer and _ORDER(self.buffer[0].row) < _ORDER(self.aside[0].row):
+            return False
+        self.berths.take()
+        return True
+
+    def remove(self, claim: Claim) -> bool:
+        """Take out a claim that waits here; whether it did."""
+        if claim in self.buffer:
+            self.buffer.remove(claim)
+            return True
+        if claim in self.aside:
+            self.aside.remove(claim)
+            self.berths.tell_room()
+            return True
+        return False
 
     async def something(self) -> bool:
         """Wait until a claim may be here; False once the line is closed."""
-        if not self.buffer and not self.closed:
+        if not self.buffer and not (self.aside and self.berths.free > 0) and not self.closed:
             waiting = self._loop.create_future()
             self._waiting.append(waiting)
             try:
                 await waiting
             except asyncio.CancelledError:
                 if waiting.done() and not waiting.cancelled():
-                    self._wake()
+                    self.wake()
                 raise
         return not self.closed
 
     def close(self) -> list[Claim]:
         """Start nothing more; the claims that waited here."""
         self.closed = True
-        left = list(self.buffer)
+        left = [*self.buffer, *self.aside]
         self.buffer.clear()
-        while self._waiting:
-            self._wake()
+        self.aside.clear()
+        while self.wake():
+            pass
         return left
 
-    def _wake(self) -> None:
+    def wake(self) -> bool:
+        """Wake a slot that waits; whether there was one."""
         while self._waiting:
             waiting = self._waiting.popleft()
             if not waiting.done():
                 waiting.set_result(None)
-                return
+                return True
+        return False

@@ -24,6 +24,7 @@ def give_back(parts: Parts, deadline: float) -> bool:
     for line in parts.lines:
         line.closed = True  # should the loop come back meanwhile, it starts nothing more
         line.buffer.clear()
+        line.aside.clear()
     parts.claimer.join(_left(deadline))
     for claim in list(parts.held):
         if not parts.settler.has(claim):

@@ -27,6 +27,7 @@ from tenure.job import Claim, JobSeen, Renewed, State
 from tenure.kinds import Kinds
 from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
 from tenure.service import Service
+from tenure.worker.berths import Berths
 from tenure.worker.claim import Claimer
 from tenure.worker.drain import Parts, drain
 from tenure.worker.isolate import Children
@@ -141,7 +142,6 @@ class Worker:
         settings, loop = self._settings, self._loop
         names = sorted(self._kinds)
         self._marks = open_marks(self._place, self.name, settings.concurrency)
-        self._lines = [Line(terms, settings.prefetch, loop) for terms in settings.lines]
         self._crew = Crew(settings.concurrency, loop)
         self._settler = Settler(
             queue, delay=settings.settle_delay, held=self._held, steady=lambda: self._keeper.steady,
@@ -154,6 +154,10 @@ class Worker:
             listeners=self._listeners,
             worker=self.name,
         )
+        isolated = [name for name, kind in self._kinds.items() if kind.terms.isolate]
+        self._berths = Berths(self._children.most, isolated=isolated, able=self._children.able)
+        self._lines = [Line(terms, settings.prefetch, loop, self._berths) for terms in settings.lines]
+        self._berths.serve(self._lines)
         self._runner = Runner(
             self._kinds, worker=self.name, crew=self._crew, apart=self._children, marks=self._marks,
             listeners=self._listeners, middleware=self._middleware,
@@ -165,7 +169,8 @@ class Worker:
         )  # fmt: skip
         self._runner.progress = self._keeper.progress
         self._claimer = Claimer(
-            queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, kinds=names, worker=self.name, lease=settings.lease, poll=settings.poll,
+            queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, self._berths, kinds=names,
+            worker=self.name, lease=settings.lease, poll=settings.poll,
             deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
             held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
         )  # fmt: skip
@@ -214,15 +219,18 @@ class Worker:
     async def _serve(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
         buffer, settler, keeper, disturbed = line.buffer, self._settler, self._keeper, self._runner.disturbed
+        aside, berths = line.aside, self._berths
         at_once = {name for name, kind in self._kinds.items() if kind.terms.settle == "now"}
         task, turns = asyncio.current_task(), 0
         while await line.something():
-            while buffer:
+            while buffer or (aside and berths.free > 0):
+                berth = False
                 line.running += (
                     1  # before the buffer tells of a free place: the claimer looks from its own thread
                 )
                 try:
-                    claim = buffer.popleft()
+                    berth = bool(aside) and line.board()
+                    claim = aside.popleft() if berth else buffer.popleft()
                     if len(buffer) == line.low:
                         self._claimer.ring()
                     if time.monotonic() >= keeper.safe_until and not await self._still_held(line, claim):
@@ -230,6 +238,8 @@ class Worker:
                     outcome = await self._run(line, claim, place, task)
                 finally:
                     line.running -= 1
+                    if berth:
+                        berths.give()
                 line.ended += 1
                 if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
                     await self._calm(task)
@@ -310,8 +320,11 @@ class Worker:
         for claim in claims:
             if claim.id in self._runner.runs:
                 self._lose(self._runner.runs[claim.id])
-        kept = [claim for claim in claims if claim in self._held]
-        line.deliver(kept, lost=len(claims) - len(kept))
+        apart = set(self._berths.needed_by(claims))
+        kept = [claim for claim in claims if claim in self._held and claim not in apart]
+        aside = [claim for claim in claims if claim in self._held and claim in apart] if apart else []
+        line.deliver(kept, lost=len(claims) - len(kept) - len(aside), aside=aside)
+        self._berths.received += len(apart)
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""
@@ -369,11 +382,7 @@ class Worker:
 
     def _unbuffer(self, claim: Claim) -> bool:
         """Take a claim out of the line where it waits, so that it is not started; whether it was there."""
-        for line in self._lines:
-            if claim in line.buffer:
-                line.buffer.remove(claim)
-                return True
-        return False
+        return any(line.remove(claim) for line in self._lines)
 
     def _outage(self, doing: str, error: Exception) -> None:
         log.warning("%s: %s", doing, error)

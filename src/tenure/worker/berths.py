@@ -1,0 +1,71 @@
+"""Berths: how many jobs of a worker may be in its child processes at a time, counted for all of its lines.
+
+A claim that is to run in a child waits aside in its line until a berth is free, and holds no slot that others could use. The
+claimer asks for no more jobs of isolated kinds than can start soon; what could not start here is left to other workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
+
+from tenure.job import Claim
+from tenure.worker.pace import Pace
+
+if TYPE_CHECKING:
+    from tenure.worker.line import Line
+
+__all__ = ["Berths"]
+
+
+class Berths:
+    """Those that are free, and who waits for one."""
+
+    def __init__(self, most: int = 0, *, isolated: Collection[str] = (), able: bool = False) -> None:
+        self.isolated = frozenset(isolated)
+        """Kinds whose jobs always run in a child."""
+        self.free = self._most = most
+        self._able, self._ended, self._pace = able, 0, Pace()
+        self._lines: list[Line] = []
+        self.sent = self.received = 0
+        """Claims for a berth that were sent to lines, counted by the claimer, and those that have arrived."""
+        self.on_room: Callable[[], None] | None = None
+        """Told that one more could be claimed."""
+
+    def serve(self, lines: Iterable[Line]) -> None:
+        """From now on these lines share the berths."""
+        self._lines = list(lines)
+
+    def needed_by(self, claims: list[Claim]) -> list[Claim]:
+        """Those of them that are to run in a child: suspects too, where a child could import the app."""
+        isolated = self.isolated
+        if not isolated:
+            return [c for c in claims if c.apart] if self._able else []
+        return [c for c in claims if c.kind in isolated or (self._able and c.apart)]
+
+    def room(self) -> int:
+        """How many more jobs could start in a child soon."""
+        # In this order a claim that moves on meanwhile (sent, waiting, running) is counted twice, never not at all.
+        coming = self.sent - self.received
+        waiting = sum(len(line.aside) for line in self._lines)
+        return self.free - waiting - coming + self._pace.ahead(self._ended)
+
+    def take(self) -> None:
+        """A job starts in one."""
+        self.free -= 1
+
+    def give(self) -> None:
+        """It has ended: whoever waits for a berth, and has a slot, starts."""
+        self.free += 1
+        self._ended += 1
+        for line in self._lines:
+            if line.aside and line.wake():
+                self._lines.remove(line)  # the others come first the next time
+                self._lines.append(line)
+                break
+        self.tell_room()
+
+    def tell_room(self) -> None:
+        """One that held or waited for a berth is gone."""
+        if self.on_room is not None:
+            self.on_room()
