@@ -49,9 +49,10 @@ def test_a_sync_source_answers_what_its_handler_returned(house: House) -> None:
     body = body_of("telegram")
     house.returns = {"method": "sendMessage", "chat_id": 42, "text": "hi"}
     assert served.post("telegram", body, headers_of("telegram", body)).json == house.returns
-    house.returns = "anything else"
-    assert served.post("telegram", body, headers_of("telegram", body)).json == {"ok": True}
-    assert [e["update_id"] for e in house.got] == [7, 7]
+    for other in ("anything else", {"no": object()}, {"no": "\ud800"}, [1], None):
+        house.returns = other
+        assert served.post("telegram", body, headers_of("telegram", body)).json == {"ok": True}
+    assert [e["update_id"] for e in house.got] == [7] * 6
     assert house.app.queue.list() == []
 
 
@@ -90,12 +91,13 @@ def test_a_sync_handler_that_fails_or_takes_too_long_is_503_and_tells_nothing(
     body = body_of("telegram")
     with caplog.at_level(logging.DEBUG):
         answers = [served.post(slug, body, headers_of("telegram", body)) for slug in "ab"]
+        assert served.post("a", body, headers_of("telegram", body)).status == 503
     assert [(a.status, a.json["error"]) for a in answers] == [
         (503, "handler failed"),
         (503, "handler too slow"),
     ]
     assert {a.headers["retry-after"] for a in answers} == {"5"}
-    assert "the handler failed" in caplog.text
+    assert caplog.text.count("the handler failed") == 1  # the second time within seconds is not told
     assert token not in caplog.text
     assert "tele-gram_SECRET" not in caplog.text
 
@@ -123,6 +125,32 @@ def test_an_async_source_is_handled_by_a_worker_as_its_settings_say(
     assert (job.attempt, job.result) == (2, "Design for failure.")
     assert [d.body for d in seen] == [body, body]
     assert seen[0].headers["x-github-event"] == "ping"
+
+
+def test_a_def_that_takes_too_long_is_told_and_is_not_run_twice_at_once(
+    house: House, working: list[Working]
+) -> None:
+    @house.app.job
+    def slow(ctx: tenure.Context, event: dict[str, Any]) -> str:
+        def told() -> bool:
+            try:
+                ctx.check()
+            except TimeoutError:
+                return True
+            return False
+
+        until(told)
+        return "late"
+
+    served = house.serve(settings_of("github", handler="python:slow", timeout="20ms", retry=["1ms"]))
+    working.append(Working(house.app, {}))
+    body = body_of("github")
+    job_id = served.post("github", body, headers_of("github", body)).json["id"]
+    queue = house.app.queue
+    until(lambda: (job := queue.get(job_id)) is not None and job.state == "done")
+    job = queue.get(job_id)
+    assert job is not None
+    assert (job.attempt, job.result) == (1, "late")
 
 
 def test_a_delivery_that_the_function_does_not_take_is_dead_at_once(

@@ -30,6 +30,7 @@ from tenure.gateway.jobs import register
 from tenure.gateway.limits import HungUp, Receive, Refused, body_of, json_of
 from tenure.gateway.opened import Opened
 from tenure.gateway.registry import Config, Registry, Route, build
+from tenure.gateway.sparing import Sparing
 from tenure.job import Request
 from tenure.newjob import NewJob
 
@@ -63,6 +64,7 @@ class Gateway:
         self._stores = any(route.settings.is_async for route in registry.routes.values())
         self._hosts = frozenset(host.lower() for host in registry.settings.hosts)
         self._underway = 0
+        self._say = Sparing(log, registry.mask)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the server's start and end."""
@@ -94,8 +96,7 @@ class Gateway:
             self.counters.answered(slug, 0, 0.0, "hung up")
             return
         except Exception as error:
-            told = self.registry.mask(error)
-            log.error("%s: a request could not be answered: %s", slug, told)  # noqa: TRY400 - a traceback may show a secret
+            self._say(slug, "a request could not be answered", error)
             status, reason, headers = 503, "unexpected", {"retry-after": _RETRY}
             answer = {"ok": False, "error": "unavailable"}
         finally:
@@ -106,12 +107,12 @@ class Gateway:
     def _page(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """The page of the gateway's own that is meant, if it is one."""
         if self._hosts and headers.get("host", "").partition(":")[0].lower() not in self._hosts:
-            raise Refused(404, "unknown host")
+            raise Refused(404, "unknown host", connection="close")
         path = _path(scope)
         if path not in ("/healthz", "/readyz"):
             return None
         if scope["method"] not in ("GET", "HEAD"):
-            raise Refused(405, "wrong method", allow="GET, HEAD")
+            raise Refused(405, "wrong method", allow="GET, HEAD", connection="close")
         return path
 
     def _slug(self, scope: Scope) -> str:
@@ -119,9 +120,9 @@ class Gateway:
         path, prefix = _path(scope), self.registry.settings.prefix + "/"
         slug = path.removeprefix(prefix)
         if not path.startswith(prefix) or slug not in self.registry.routes:
-            raise Refused(404, "unknown source")
+            raise Refused(404, "unknown source", connection="close")
         if scope["method"] != "POST":
-            raise Refused(405, "wrong method", allow="POST")
+            raise Refused(405, "wrong method", allow="POST", connection="close")
         return slug
 
     async def _look(self, page: str) -> Any:
@@ -168,10 +169,10 @@ class Gateway:
                     raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
                 stored = await queue.enqueue_job(job)
         except (StoreError, TimeoutError) as error:
-            log.warning("%s: the store cannot be written: %s", settings.slug, self.registry.mask(error))
+            self._say(settings.slug, "the store cannot be written", error)
             raise Refused(503, "store unavailable", retry_after=_RETRY) from None
         except FieldError as error:
-            log.warning("%s: cannot be kept as a job: %s", settings.slug, self.registry.mask(error))
+            self._say(settings.slug, "cannot be kept as a job", error)
             raise Refused(400, "cannot be kept") from None
         if stored.inserted:
             self._backlog.add(settings.queue)
@@ -196,15 +197,15 @@ class Gateway:
         except TimeoutError:
             raise Refused(503, "handler too slow", retry_after=_RETRY) from None
         except Exception as error:
-            log.warning("%s: the handler failed: %s", route.settings.slug, self.registry.mask(error))
+            self._say(route.settings.slug, "the handler failed", error)
             raise Refused(503, "handler failed", retry_after=_RETRY) from None
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                if self._stores:
-                    await self._opened.ready(self.registry.store_deadline)
+                if self._stores and not await self._opened.ready(self.registry.store_deadline):
+                    log.warning("the store does not answer yet; until it does, async sources answer 503")
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self.app.aclose()
@@ -220,9 +221,12 @@ def _path(scope: Scope) -> str:
 
 
 def _fit(answer: Any) -> Any:
-    """A handler's object as it is answered; anything else is answered as done."""
-    plain = msgspec.to_builtins(answer)
-    return plain if isinstance(plain, dict) else {"ok": True}
+    """A handler's object as it is answered; anything else, and what is no JSON, is answered as done: so it is."""
+    try:
+        text = _encode(answer)
+    except Exception:
+        return {"ok": True}
+    return msgspec.Raw(text) if text.startswith(b"{") else {"ok": True}
 
 
 async def _send(send: Send, status: int, answer: Any, headers: dict[str, str], *, head: bool) -> None:

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from tenure.app import App
 from tenure.context import Context
-from tenure.errors import FieldError, PayloadError
+from tenure.errors import ClaimLost, FieldError, JobAsked, PayloadError
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers.base import Misfit
 from tenure.gateway.settings import SourceSettings
 from tenure.kinds import Kind
 
 __all__ = ["PythonHandler"]
+
+_THREADS = 64
 
 
 class PythonHandler:
@@ -29,6 +35,7 @@ class PythonHandler:
         self._app, self._name = app, argument
         self._kind: Kind[Any, Any, Any] | None = app.kinds.get(argument)
         self._parameter, self._whole = "", False
+        self._threads: ThreadPoolExecutor | None = None
 
     def problems(self) -> list[str]:
         """The kind must be there, and take one argument."""
@@ -57,7 +64,20 @@ class PythonHandler:
         arguments = self._arguments(kind, delivery)
         if kind.is_async:
             return await kind.signature.call(arguments, context)
-        return await asyncio.to_thread(kind.signature.call, arguments, context)
+        return await self._in_thread(partial(kind.signature.call, arguments, context), context)
+
+    async def _in_thread(self, call: Callable[[], Any], context: Context) -> Any:
+        """A thread cannot be stopped, only told: a job that took too long is kept until its thread ends."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure-gateway")
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._threads, copy_context().run, call)
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if work.done() or not _told(context):
+                    raise
 
     def _arguments(self, kind: Kind[Any, Any, Any], delivery: Delivery) -> Any:
         if self._whole:
@@ -66,3 +86,14 @@ class PythonHandler:
             return kind.signature.arguments(f'{{"{self._parameter}":{delivery.body.decode()}}}')
         except (PayloadError, UnicodeError) as cause:
             raise Misfit(str(cause)) from cause
+
+
+def _told(context: Context) -> bool:
+    """Whether the job, still held, was told to stop and will hear of it by ctx.check()."""
+    try:
+        context.check()
+    except (TimeoutError, JobAsked):
+        return True
+    except ClaimLost:
+        return False
+    return False
