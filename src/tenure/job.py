@@ -86,7 +86,14 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     "expire": tuple(
         (s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.CANCELLED, _S.DEAD)
     ),
-    "absolve": ((_S.DEAD, _S.READY), (_S.DEAD, _S.WAITING)),
+    "absolve": (
+        (_S.DEAD, _S.READY),
+        (_S.DEAD, _S.WAITING),
+        # The jobs of hooks that were to tell of such a death.
+        (_S.SCHEDULED, _S.CANCELLED),
+        (_S.WAITING, _S.CANCELLED),
+        (_S.READY, _S.CANCELLED),
+    ),
     "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
 }
 """The life of a job as data: every move that any verb may make. `None` is "not there yet"."""

@@ -294,6 +294,80 @@ def test_a_hook_s_job_that_is_done_is_not_made_anew(q: tenure.Queue) -> None:
     assert [job.state for job in made(q)] == ["done"]
 
 
+def die_of_lost_leases(q: tenure.Queue, clock: MovedClock, **options: Any) -> tenure.Claim:
+    """A job that dies because its worker was away; the last of its claims."""
+    q.enqueue("k", **options)
+    for _ in range(3):
+        [claim] = q.claim(kinds=["k"])
+        clock.advance("1h")
+        assert q.reclaim() == 1
+    assert seen(q, claim.id).state == "dead"
+    return claim
+
+
+@pytest.mark.parametrize("way", ["renew", "settle"])
+def test_of_a_death_that_was_none_nobody_is_told_any_more(
+    cq: tenure.Queue, clock: MovedClock, way: str
+) -> None:
+    cq.hook("k", "tell")
+    cq.hook("*", "count")
+    claim = die_of_lost_leases(cq, clock)
+    own = cq.enqueue("tell", {}, parent=claim.id).id
+    cq.pause("default")
+    assert [len(made(cq, "tell")), len(made(cq, "count"))] == [2, 1]
+    if way == "renew":
+        assert cq.renew([claim]).lost == {claim.id}
+    else:
+        assert not cq.settle(claim, tenure.Done())
+    assert (seen(cq, claim.id).state, seen(cq, claim.id).crashes) == ("ready", 2)
+    assert {(job.id == own, job.state.value) for job in made(cq, "tell")} == {
+        (True, "ready"),
+        (False, "cancelled"),
+    }
+    [counted] = made(cq, "count")
+    assert (counted.state, counted.reason) == (
+        "cancelled",
+        "the job that it tells of is not dead: its worker came back",
+    )
+
+
+@pytest.mark.parametrize("tried", [False, True])
+def test_who_was_told_of_a_death_that_was_none_goes_on_and_who_waits_for_another_try_does_not(
+    cq: tenure.Queue, clock: MovedClock, tried: bool
+) -> None:
+    cq.hook("k", "tell")
+    claim = die_of_lost_leases(cq, clock)
+    [telling] = cq.claim(kinds=["tell"])
+    if tried:
+        assert cq.settle(telling, tenure.Fail("no route to host", retry_in="1h"))
+    cq.renew([claim])
+    assert seen(cq, claim.id).state == "ready"
+    assert seen(cq, telling.id).state == ("cancelled" if tried else "running")
+    assert cq.settle(telling, tenure.Done()) is not tried
+
+
+def test_a_death_that_was_none_but_cannot_be_taken_back_stays_told(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    cq.hook("k", "tell")
+    claim = die_of_lost_leases(cq, clock, unique="slot")
+    assert cq.enqueue("k", unique="slot").inserted
+    cq.renew([claim])
+    assert seen(cq, claim.id).state == "dead"
+    [telling] = made(cq)
+    assert telling.state == "ready"
+
+
+def test_a_job_that_came_back_and_dies_after_all_is_told_of(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.hook("k", "tell")
+    claim = die_of_lost_leases(cq, clock)
+    cq.renew([claim])
+    [again] = cq.claim(kinds=["k"])
+    assert cq.settle(again, tenure.Bury("hopeless"))
+    assert {job.state.value for job in made(cq)} == {"ready", "cancelled"}
+    assert told(cq) == [claim.id] * 2
+
+
 def test_many_deaths_at_once_make_a_job_each(q: tenure.Queue) -> None:
     q.hook("*", "tell")
     q.enqueue_many([tenure.NewJob(kind=f"k{n % 3}") for n in range(250)])

@@ -25,7 +25,7 @@ from tenure.store.enqueue import enqueue
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["ANY", "call_hooks", "hook", "hooks", "unhook"]
+__all__ = ["ANY", "call_hooks", "called_for", "hook", "hooks", "unhook"]
 
 ANY = "*"
 """The kind whose hooks are told of every death."""
@@ -97,6 +97,17 @@ def call_hooks(dead: Sequence[str], can: Capabilities, *, now: int | None) -> Pl
                 made[given] = row
         if made:
             yield from enqueue(list(made.values()), can, now=now, inside=True)
+
+
+def called_for(dead: Sequence[str]) -> Plan[dict[str, set[str]]]:
+    """The ids of the jobs that hooks made of these deaths, by who died."""
+    made: dict[str, set[str]] = {}
+    for start in range(0, len(dead), _BATCH):
+        ids = pack_ids(dead[start : start + _BATCH])
+        answer = yield Statement("hooked", {"ids": ids, "longest": 0})
+        for told in map(_Hooked._make, answer.rows):
+            made.setdefault(told.id, set()).add(_id_of(told))
+    return made
 
 
 def _id_of(told: _Hooked) -> str:

@@ -64,7 +64,7 @@ def replay_many(
     """Up to `limit` finished jobs that match start anew."""
     ids = yield from _find(which, limit, after, now)
     replayed = yield from bring_back(ids, can, anew=True, now=now)
-    return Bulk(replayed, len(ids) - replayed, ids[-1] if len(ids) >= limit else None)
+    return Bulk(len(replayed), len(ids) - len(replayed), ids[-1] if len(ids) >= limit else None)
 
 
 def purge(which: Filter, *, limit: int, now: int | None) -> Plan[int]:
@@ -87,15 +87,15 @@ def resume(queue: str) -> Plan[bool]:
     return answer.changed > 0
 
 
-def bring_back(ids: list[JobId], can: Capabilities, *, anew: bool, now: int | None) -> Plan[int]:
-    """Finished jobs go back to the line, as new or as they were; how many found their unique slot free."""
+def bring_back(ids: list[JobId], can: Capabilities, *, anew: bool, now: int | None) -> Plan[list[JobId]]:
+    """Finished jobs go back to the line, as new or as they were; those that found their unique slot free."""
     if not ids:
-        return 0
+        return []
     answer = yield Statement("replay", {"ids": pack_ids(ids), "anew": anew, "now": now})
     if anew:
         yield Statement("crashes_close", {"ids": pack_ids(i for i, _ in answer.rows)})
     yield from admit([group for _, group in answer.rows if group is not None], can)
-    return len(answer.rows)
+    return [JobId(job_id) for job_id, _ in answer.rows]
 
 
 def _find(which: Filter, limit: int, after: JobId | None, now: int | None) -> Plan[list[JobId]]:
