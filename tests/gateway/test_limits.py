@@ -74,6 +74,28 @@ def test_brackets_and_digits_inside_texts_are_no_matter() -> None:
         json_of(b'{"a": ' + body + b', "b": [[[[[1]]]]]}', 5, 64)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 5, 6, 7, 40])
+@pytest.mark.parametrize("pairs", ["[]", "{}", "[]{}"])
+def test_depth_is_counted_exactly(depth: int, pairs: str) -> None:
+    value: Any = 1
+    for level in range(depth):
+        value = [0, value] if pairs[level * 2 % len(pairs)] == "[" else {"k": value}
+    body = json.dumps([value] * 50).encode()
+    assert json_of(body, depth + 1, 64) == [value] * 50
+    with pytest.raises(Refused, match="too deep"):
+        json_of(body, depth, 64)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 99 + b'"' + b'\\"' * 500_000, b'"' * 999_999 + b"[" * 99, b"[]" * 500_000, b"[" * 999_999],
+    ids=["a text that never ends", "quotes", "pairs", "openings"],
+)
+def test_no_body_takes_long_to_refuse(body: bytes) -> None:
+    with pytest.raises(Refused):
+        json_of(body, 64, 64)
+
+
 def test_a_body_over_the_cap_is_413_before_it_has_been_sent(served: Served) -> None:
     with served.raw() as line:
         line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n")

@@ -16,7 +16,10 @@ import msgspec
 __all__ = ["HungUp", "Refused", "body_of", "json_of"]
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""Texts, one that never ends too: each byte is looked at once, whatever was sent."""
+_BUT_BRACKETS = bytes(c for c in range(256) if chr(c) not in "[]{}")
+_SQUARE = bytes.maketrans(b"{}", b"[]")
 _DIGITS = bytes(0x30 if chr(c) in "0123456789" else 0x20 for c in range(256))
 _decode = msgspec.json.Decoder().decode
 
@@ -71,7 +74,7 @@ def json_of(body: bytes, depth: int, digits: int) -> Any:
     many = body.count(b"{") + body.count(b"[") > depth
     if many or too_long in body.translate(_DIGITS):
         bare = _STRINGS.sub(b"", body)
-        if many and _depth(bare) > depth:
+        if many and _too_deep(bare, depth):
             raise Refused(400, "too deep")
         if too_long in bare.translate(_DIGITS):
             raise Refused(400, "number too long")
@@ -81,12 +84,9 @@ def json_of(body: bytes, depth: int, digits: int) -> Any:
         raise Refused(400, "not JSON") from None
 
 
-def _depth(bare: bytes) -> int:
-    deepest = now = 0
-    for byte in re.findall(rb"[\[\]{}]", bare):
-        if byte in b"[{":
-            now += 1
-            deepest = max(deepest, now)
-        else:
-            now -= 1
-    return deepest
+def _too_deep(bare: bytes, depth: int) -> bool:
+    """Whether brackets are left when the innermost pairs were taken away so many times."""
+    left = bare.translate(_SQUARE, _BUT_BRACKETS)
+    for _ in range(depth):
+        left = left.replace(b"[]", b"")
+    return bool(left)
