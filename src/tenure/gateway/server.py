@@ -32,7 +32,7 @@ def uvicorn_config(
         "server_header": False,
         "access_log": False,
         "limit_concurrency": MAX_CONNECTIONS,
-        "timeout_keep_alive": 75,
+        "timeout_keep_alive": 20,
         "timeout_graceful_shutdown": 30,
         "h11_max_incomplete_event_size": 32_768,
     }
