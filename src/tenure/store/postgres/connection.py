@@ -1,14 +1,17 @@
 """PostgreSQL connections: sync psycopg, few of them, each used by one thread at a time.
 
 Statements run in autocommit unless a plan needs a transaction. A connection that broke is thrown away with every idle one,
-and the plan is asked again on a new one. With `pgbouncer=true` nothing is prepared and no session state is used.
+and the plan is asked again on a new one; so is one that has not answered within its limit. With `pgbouncer=true` nothing is
+prepared and no session state is used.
 """
 
 from __future__ import annotations
 
 import select
+import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
@@ -28,13 +31,13 @@ from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.dialect import NEVER_PREPARED, postgres_dialect
+from tenure.store.postgres.limits import ORDINARY, Limits, limits_at
 from tenure.store.postgres.pool import Pool
 from tenure.store.postgres.watch import PostgresWatch
 
 __all__ = ["PostgresStore"]
 
 T = TypeVar("T")
-Link = psycopg.Connection[tuple[Any, ...]]
 
 POOL: Final = 8
 PREPARE_AFTER: Final = 3
@@ -55,13 +58,55 @@ _KEEPALIVES: Final = {
 }
 _EVENTS: Final = {pq.PollingStatus.READING: select.POLLIN, pq.PollingStatus.WRITING: select.POLLOUT}
 _abandoned: list[object] = []
+_CANCELLING: Final = 1.0
+
+
+class TooLong(psycopg.OperationalError):
+    """There was no answer within the limit."""
+
+
+class Link(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that gives up, and is broken then, when an answer takes longer than `limit` seconds (None: never)."""
+
+    limit: float | None = ORDINARY
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+        """Wait for the answer; psycopg looks up ten times a second while there is none."""
+        if self.limit is None:
+            return super().wait(gen, *args, **kwargs)
+        try:
+            return super().wait(_limited(gen, self.limit), *args, **kwargs)
+        except TooLong:
+            # What the server may still do for nobody, it need not do; whether it hears of that is its affair.
+            if psycopg.capabilities.has_cancel_safe():
+                with suppress(psycopg.Error):
+                    self.cancel_safe(timeout=_CANCELLING)
+            self.pgconn.finish()
+            raise
+
+
+def _limited(steps: Generator[Any, Any, T], limit: float) -> Generator[Any, Any, T]:
+    """The same steps, until nothing has been ready for them for too long."""
+    deadline = time.monotonic() + limit
+    try:
+        wanted = next(steps)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() >= deadline:
+                raise TooLong(f"it has not answered within {limit:g} s")
+            wanted = steps.send(ready)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    finally:
+        steps.close()
 
 
 class PostgresRunner:
     """Runs a plan's statements on one connection; a transaction is opened by the first that is not alone."""
 
-    def __init__(self, link: Link, dialect: Dialect, *, prepare: bool) -> None:
+    def __init__(self, link: Link, dialect: Dialect, limits: Limits, *, prepare: bool) -> None:
         self.link, self._dialect, self._prepare, self._patient = link, dialect, prepare, True
+        self._limits = limits
         self._cursor = psycopg.RawCursor(link)
         self._open = False
         self.asked = False
@@ -78,6 +123,7 @@ class PostgresRunner:
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
+        self.link.limit = self._limits.of(statement)
         anew = statement.name in NEVER_PREPARED
         if not self._open and not (statement.alone and self._patient and not anew):
             begin = _BEGIN_READING if anew else _BEGIN if self._patient else _BEGIN_IMPATIENT
@@ -96,6 +142,7 @@ class PostgresRunner:
 
     def insert(self, job: BareParams) -> None:
         """enqueue_one, with nothing around it."""
+        self.link.limit = self._limits.ordinary
         self._cursor.execute(self._insert, tuple(job.values()), prepare=None if self._prepare else False)
 
     def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
@@ -224,8 +271,8 @@ class ListeningLink:
 class PostgresStore:
     """Jobs in one PostgreSQL schema."""
 
-    def __init__(self, place: PostgresPlace, *, patience: float = 5.0) -> None:
-        self.place, self._patience = place, patience
+    def __init__(self, place: PostgresPlace, *, patience: float = 5.0, limits: Limits | None = None) -> None:
+        self.place, self._patience, self._limits = place, patience, limits or limits_at(place)
         self.dialect: Dialect = postgres_dialect(place.schema)
         self.memory = LaneMemory()
         self._pid = Pid()
@@ -267,7 +314,8 @@ class PostgresStore:
             runner.insert(job)
             stored = True
         except psycopg.Error:
-            pass
+            if runner.link.broken:
+                self._drop_idle()
         finally:
             self._give_back(runner)
         return stored
@@ -321,7 +369,7 @@ class PostgresStore:
         return answer
 
     def _make(self) -> PostgresRunner:
-        return PostgresRunner(self._connect(), self.dialect, prepare=not self.place.pgbouncer)
+        return PostgresRunner(self._connect(), self.dialect, self._limits, prepare=not self.place.pgbouncer)
 
     def _give_back(self, runner: PostgresRunner) -> None:
         if self._closed or not runner.idle:
@@ -357,7 +405,7 @@ class PostgresStore:
         if "application_name" not in self.place.conninfo:
             options["fallback_application_name"] = "tenure"
         try:
-            return psycopg.connect(self.place.conninfo, **options)
+            return Link.connect(self.place.conninfo, **options)
         except psycopg.OperationalError as cause:
             why = f"PostgreSQL does not answer: {_first_line(cause)}; check that the server runs and the URL is right"
             raise Broken(cause, why, asked=False) from cause
@@ -393,11 +441,13 @@ class PostgresStore:
         """Bring the schema up to date, one process at a time, never waiting long for a lock."""
         runner = self._pool.take()
         link = runner.link
+        link.limit = self._limits.ordinary
         try:
             where = f"schema {self.place.schema!r}"
             applied, min_client = _applied(link, self.place.schema)
             check_client(min_client, where)
             if applied < len(migrations("postgres")):
+                link.limit = None
                 with link.transaction():
                     self._migrate(link, where)
         except psycopg.Error as cause:
