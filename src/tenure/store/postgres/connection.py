@@ -86,19 +86,21 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _limited(steps: Generator[Any, Any, T], limit: float) -> Generator[Any, Any, T]:
-    """The same steps, until nothing has been ready for them for too long."""
-    deadline = time.monotonic() + limit
+    """The same steps, until nothing has been ready for them for too long; the clock is asked only where nothing is."""
+    deadline = 0.0
     try:
         wanted = next(steps)
         while True:
             ready = yield wanted
-            if not ready and time.monotonic() >= deadline:
-                raise TooLong(f"it has not answered within {limit:g} s")
+            if not ready:
+                now = time.monotonic()
+                deadline = deadline or now + limit
+                if now >= deadline:
+                    steps.close()
+                    raise TooLong(f"it has not answered within {limit:g} s")
             wanted = steps.send(ready)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
-    finally:
-        steps.close()
 
 
 class PostgresRunner:
