@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from tenure.clock import from_micros
 from tenure.context import current
+from tenure.job import Claim
 from tenure.payload import mask
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "HumanFormatter",
     "JobFilter",
     "JsonFormatter",
+    "job_fields",
     "log_alike",
     "set_up",
     "set_up_as_told",
@@ -35,6 +37,11 @@ FORMATS: Final = ("human", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMAT, LEVEL = "TENURE_LOG", "TENURE_LOG_LEVEL"
 """The variables that tell a process how to log."""
+
+
+def job_fields(claim: Claim) -> dict[str, object]:
+    """What a record about this job carries, as `extra`, where it is written outside the job's handler."""
+    return {"job_id": claim.id, "job_kind": claim.kind, "attempt": claim.attempt}
 
 
 class JobFilter(logging.Filter):

@@ -45,6 +45,18 @@ def test_of_a_killed_worker_s_jobs_only_the_one_in_flight_has_crashed(scene: Sce
     assert {(job.crashes, job.attempt) for job in scene.jobs(waiting)} == {(0, 1)}
 
 
+def test_workers_leave_no_marks_and_no_folder_once_all_is_told(scene: Scene) -> None:
+    [guilty] = scene.enqueue("jam")
+    kill_while_it_jams(scene, guilty, 1)
+    assert len(list(scene.folder.glob("tenure-*/*/*.marks"))) == 1
+    scene.open_gate()
+    second = scene.start()
+    until(lambda: scene.counts == {"done": 1})
+    second.send(signal.SIGTERM)
+    assert second.left() == 0
+    assert list(scene.folder.glob("tenure-*/*")) == []
+
+
 def test_a_job_that_crashed_is_run_apart_the_next_time(scene: Scene) -> None:
     [guilty] = scene.enqueue("jam")
     first = kill_while_it_jams(scene, guilty, 1)

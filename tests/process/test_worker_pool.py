@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from tenure import State
+from tests.support.child import ROOT
 from tests.support.workers import Scene, WorkerProcess, alive, until
 
 _SOON = ("--poll", "200ms")
+_POOL = """
+import logging, sys
+import tenure
+from tenure.worker.pool import Pool
+from tenure.worker.settings import WorkerSettings
+
+logging.basicConfig()
+url, program = sys.argv[1:]
+Pool("", lambda: tenure.open(url), 2, WorkerSettings(), place=url, command=[program]).run()
+"""
 
 
 def a_job_on_each(scene: Scene, pool: WorkerProcess, kind: str, processes: int) -> dict[int, str]:
@@ -133,3 +147,24 @@ def test_a_pool_works_for_an_app_in_a_script(scene: Scene) -> None:
     until(lambda: scene.counts == {"done": len(jobs)})
     pool.send(signal.SIGTERM)
     assert pool.left() == 0
+
+
+def test_a_process_that_cannot_be_started_is_tried_again_and_the_pool_lives(tmp_path: Path) -> None:
+    program, begun, log = tmp_path / "program", tmp_path / "begun", tmp_path / "log"
+    with log.open("wb") as told:
+        pool = subprocess.Popen(
+            [sys.executable, "-c", _POOL, f"sqlite:///{tmp_path}/jobs.db", str(program)],
+            cwd=ROOT,
+            stderr=told,
+        )
+    try:
+        until(lambda: log.read_text().count("could not be started") >= 3 or pool.poll() is not None)
+        (tmp_path / "new").write_text(f"#!/bin/sh\necho begun >> {begun}\nexec sleep 3600\n")
+        (tmp_path / "new").chmod(0o700)
+        (tmp_path / "new").rename(program)
+        until(lambda: begun.exists() and begun.read_text().count("begun") == 2)
+    finally:
+        pool.terminate()
+    assert pool.wait(60) == 0
+    assert "No such file or directory" in log.read_text()
+    assert "it is tried again in 1 s" in log.read_text()

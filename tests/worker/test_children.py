@@ -66,6 +66,16 @@ def test_a_job_sent_to_a_child_whose_death_nobody_has_heard_of_yet_runs_in_anoth
     assert "an idle child: " in caplog.text
 
 
+def test_a_crash_is_logged_with_the_job_s_id_kind_and_attempt(
+    parent_house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = apps.dies.enqueue()
+    parent_house.start(children=1)
+    parent_house.ended(job)
+    told = [record.__dict__ for record in caplog.records if "was killed by SIGKILL" in record.getMessage()]
+    assert [(r["job_id"], r["job_kind"], r["attempt"]) for r in told] == [(job.id, "dies", 1)] * 3
+
+
 def test_a_job_whose_children_all_die_before_they_begin_it_waits_and_burns_nothing(
     parent_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

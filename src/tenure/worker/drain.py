@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tenure.events import Listeners, WorkerStopped, WorkerStopping
 from tenure.job import Claim
+from tenure.logs import job_fields
 from tenure.outcome import Release
 from tenure.service import Service
 from tenure.worker.claim import Claimer
@@ -96,7 +97,7 @@ async def _finish(
     if pending:
         await asyncio.wait(pending, timeout=max(min(reserve / 2, deadline - time.monotonic()), 0.1))
     for run in list(parts.runner.runs.values()):
-        log.warning("job %s did not stop when it was told to; it is given back", run.claim.id)
+        log.warning("job %s did not stop when it was told to; it is given back", run.claim.id, extra=job_fields(run.claim))  # fmt: skip
         parts.settler.add(run.claim, Release())
     for slot in slots:
         slot.cancel()

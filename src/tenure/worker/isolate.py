@@ -20,6 +20,7 @@ from contextlib import suppress
 from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ChildCrashed, Listeners, Outage
 from tenure.job import Claim
+from tenure.logs import job_fields
 from tenure.outcome import Crashed, Outcome, Release, Snooze
 from tenure.worker.address import surroundings
 from tenure.worker.run import Run
@@ -152,7 +153,7 @@ class Children:
         except StoreUnavailable:
             return Release()  # it has not started, so this is no failure of its own
         except _Unborn as error:
-            log.error("job %s (%s) waits %s: %s", run.claim.id, run.claim.kind, _REST, error)  # noqa: TRY400 - told
+            log.error("job %s (%s) waits %s: %s", run.claim.id, run.claim.kind, _REST, error, extra=job_fields(run.claim))  # noqa: TRY400 - told  # fmt: skip
             self._listeners.tell(Outage(self._worker, "starting a child process", str(error)))
             return Snooze(_REST)
 
@@ -232,7 +233,7 @@ class Children:
         if not began:
             log.warning("an idle child: %s", story)
             raise _Unbegun
-        log.warning("job %s (%s): %s", run.claim.id, run.claim.kind, story)
+        log.warning("job %s (%s): %s", run.claim.id, run.claim.kind, story, extra=job_fields(run.claim))
         self._listeners.tell(ChildCrashed(self._worker, run.claim, story))
         return Crashed(f"{story} while it ran this job")
 

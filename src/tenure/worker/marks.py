@@ -16,6 +16,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ __all__ = [
     "Marks",
     "NoMarks",
     "folder_of",
+    "forget",
     "left_behind",
     "open_marks",
     "read_marks",
@@ -43,6 +45,8 @@ _HEAD: Final = struct.Struct("<16sIIQQ208s")
 _STOPPING_AT: Final = 32
 _PLACE: Final = struct.Struct("<qq")
 """A job's seq and epoch, which is negative if it ran in a child; both start at 1, so zeros are an empty place."""
+
+_TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,7 @@ class Marks:
     def __init__(self, path: Path, worker: str, places: int) -> None:
         self.path, self.worker = path, worker
         size = _HEAD.size + places * _PLACE.size
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        handle = _opened(path)
         try:
             os.ftruncate(handle, size)
             self._map = mmap.mmap(handle, size)
@@ -95,7 +98,27 @@ class Marks:
         """In good order: nothing is left behind."""
         self._places.release()
         self._map.close()
-        self.path.unlink(missing_ok=True)
+        forget(self.path)
+
+
+def _opened(path: Path) -> int:
+    """The file, made; whoever leaves may remove the folder the moment it is there, so it is made again."""
+    tries = 0
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        except (FileNotFoundError, FileExistsError):
+            tries += 1
+            if tries == _TRIES:
+                raise
+
+
+def forget(path: Path) -> None:
+    """These marks have been told, or there is nothing to tell: remove them, and their folder if they were the last."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        path.parent.rmdir()
 
 
 class NoMarks:
@@ -205,4 +228,4 @@ def report_the_dead(queue: Queue, url: str) -> None:
             story=f"worker {left.worker} (pid {left.pid}) died",
         )
         log.warning("worker %s died; %d jobs are taken back", left.worker, taken)
-        left.path.unlink(missing_ok=True)
+        forget(left.path)

@@ -10,6 +10,7 @@ from tenure.duration import parse
 from tenure.errors import ClaimLost, FieldError, JobAsked, PayloadError
 from tenure.job import Claim
 from tenure.kinds import Kind
+from tenure.logs import job_fields
 from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release, RetryIn, Snooze
 from tenure.payload import MAX_RESULT, encode
 from tenure.retry import DEFAULT
@@ -28,7 +29,7 @@ def outcome_of_result(kind: Kind[Any, Any, Any], claim: Claim, value: Any) -> Ou
         result = kind.returned.plain(value)
         encode(result, "result", MAX_RESULT)
     except Exception as error:
-        log.warning("job %s (%s) is done, but its result is not kept: %s", claim.id, claim.kind, error)
+        log.warning("job %s (%s) is done, but its result is not kept: %s", claim.id, claim.kind, error, extra=job_fields(claim))  # fmt: skip
         return DONE
     return Done(result)
 
@@ -38,7 +39,9 @@ def outcome_of_error(kind: Kind[Any, Any, Any], claim: Claim, error: BaseExcepti
     try:
         return _outcome_of(kind, claim, error)
     except Exception:
-        log.exception("what job %s (%s) raised could not be read", claim.id, claim.kind)
+        log.exception(
+            "what job %s (%s) raised could not be read", claim.id, claim.kind, extra=job_fields(claim)
+        )
         return Fail(f"<{type(error).__qualname__} that could not be read>", kind=type(error).__qualname__)
 
 

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tenure.client.queue import Queue
 from tenure.worker.address import surroundings
-from tenure.worker.marks import folder_of, read_marks
+from tenure.worker.marks import folder_of, forget, read_marks
 from tenure.worker.settings import WorkerSettings
 
 __all__ = ["PARENT", "Pool"]
@@ -39,7 +39,12 @@ class _Place:
     process: subprocess.Popen[bytes] | None = None
     since: float = 0.0
     rest: float = 0.0
-    due: float = field(default=0.0)
+    due: float = 0.0
+
+    def rest_longer(self, *, anew: bool = False) -> None:
+        """It did not live: wait twice as long as the last time before the next."""
+        self.rest = _FIRST_REST if anew else min(max(self.rest * 2, _FIRST_REST), _LONGEST_REST)
+        self.due = time.monotonic() + self.rest
 
 
 class Pool:
@@ -106,8 +111,13 @@ class Pool:
 
     def _start(self, place: _Place) -> None:
         env = surroundings(**{PARENT: str(os.getpid())})
-        # A session of its own: a terminal's Ctrl-C reaches the parent only, which passes it on once.
-        place.process = subprocess.Popen(self._command, env=env, start_new_session=True)
+        try:
+            # A session of its own: a terminal's Ctrl-C reaches the parent only, which passes it on once.
+            place.process = subprocess.Popen(self._command, env=env, start_new_session=True)
+        except OSError as error:  # no memory, too many processes: that may pass
+            place.rest_longer()
+            log.error("pool: process %d of %d could not be started: %s; it is tried again in %g s", place.number + 1, len(self._places), error, place.rest)  # noqa: TRY400 - told  # fmt: skip
+            return
         place.since = time.monotonic()
         if self._stops:  # told so while it was being started
             self._pass_on(place)
@@ -118,18 +128,15 @@ class Pool:
         code = process.returncode
         lived = time.monotonic() - place.since
         if code == 0:
-            place.rest = 0.0
+            place.rest, place.due = 0.0, 0.0
         elif self._stops:
             # Reported when all are gone: one that is still to be killed may be holding up the database.
             log.error("pool: process %d %s", process.pid, told(code))
             self._unreported.append((process.pid, code))
         else:
             self._report(process.pid, code)
-            place.rest = (
-                _FIRST_REST if lived > _STEADY else min(max(place.rest * 2, _FIRST_REST), _LONGEST_REST)
-            )
+            place.rest_longer(anew=lived > _STEADY)
             log.error("pool: process %d %s; it is started again in %g s", process.pid, told(code), place.rest)
-        place.due = time.monotonic() + place.rest
 
     def _report(self, pid: int, code: int, *, crashed: bool = True) -> None:
         """Tell the store what the dead child had been running.
@@ -150,7 +157,7 @@ class Pool:
                     apart=left.apart if killed else (),
                     story=f"worker {left.worker} {told(code)} while it ran this job",
                 )
-                path.unlink(missing_ok=True)
+                forget(path)
                 log.warning("pool: %d jobs of worker %s are taken back", taken, left.worker)
             except Exception:
                 # The marks stay: the next start on this machine, or the leases, tell the rest.

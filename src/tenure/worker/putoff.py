@@ -14,6 +14,7 @@ from typing import assert_never
 
 from tenure.errors import StoreUnavailable
 from tenure.job import CLAIM_COLUMNS, Claim
+from tenure.logs import job_fields
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
 from tenure.payload import clean_error
 
@@ -77,7 +78,7 @@ def without_words(outcome: Outcome) -> Outcome:
 def tell_failed(claim: Claim, outcome: Fail | Bury) -> None:
     """A line in the log of a failure, and a louder one of a death."""
     error = _line(outcome.error or outcome.kind)
-    about = _about(claim)
+    about = job_fields(claim)
     if isinstance(outcome, Bury):
         log.error("job %s (%s) is dead at attempt %d: %s: %s", claim.id, claim.kind, claim.attempt, clean_error(outcome.reason, _LONGEST_TEXT), error, extra=about)  # fmt: skip
     elif claim.attempt >= claim.row[_ATTEMPTS]:
@@ -89,17 +90,13 @@ def tell_failed(claim: Claim, outcome: Fail | Bury) -> None:
 def tell_bare(claim: Claim, outcome: Outcome, error: Exception) -> None:
     """An outcome was settled without its words: the log has them, but no result, which is nobody's business here."""
     words = "its result is lost" if isinstance(outcome, Done) else _line(getattr(outcome, "error", "") or getattr(outcome, "reason", "") or "")  # fmt: skip
-    log.error("job %s (%s) was settled as %s without what it said, which the store refused (%s): %s", claim.id, claim.kind, name_of(outcome), _line(str(error)), words, extra=_about(claim))  # fmt: skip
+    log.error("job %s (%s) was settled as %s without what it said, which the store refused (%s): %s", claim.id, claim.kind, name_of(outcome), _line(str(error)), words, extra=job_fields(claim))  # fmt: skip
 
 
 def tell_dropped(claim: Claim, outcome: Outcome) -> None:
     """The worker had to go before this was settled."""
-    log.error("job %s (%s) could not be settled as %s before the worker had to stop; it is taken back when its lease is over", claim.id, claim.kind, name_of(outcome), extra=_about(claim))  # fmt: skip
+    log.error("job %s (%s) could not be settled as %s before the worker had to stop; it is taken back when its lease is over", claim.id, claim.kind, name_of(outcome), extra=job_fields(claim))  # fmt: skip
 
 
 def _line(text: str) -> str:
     return " ".join(clean_error(text, _LONGEST_TEXT).split())
-
-
-def _about(claim: Claim) -> dict[str, object]:
-    return {"job_id": claim.id, "job_kind": claim.kind, "attempt": claim.attempt}

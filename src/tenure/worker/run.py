@@ -24,6 +24,7 @@ from tenure.errors import FieldError
 from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
 from tenure.job import Claim, JobId
 from tenure.kinds import Kind, Kinds
+from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Outcome, Release
 from tenure.worker.outcomes import DONE, misfit, outcome_of_error, outcome_of_result
 from tenure.worker.threads import Crew
@@ -342,8 +343,7 @@ class Runner:
         if run.active and run not in self.stuck:
             self.stuck.add(run)
             claim, seconds = run.claim, time.monotonic() - run.began
-            about = {"job_id": claim.id, "job_kind": claim.kind, "attempt": claim.attempt}
-            log.warning("job %s (%s) runs on after %.1f s, though it was told to stop: its slot is stuck until it ends", claim.id, claim.kind, seconds, extra=about)  # fmt: skip
+            log.warning("job %s (%s) runs on after %.1f s, though it was told to stop: its slot is stuck until it ends", claim.id, claim.kind, seconds, extra=job_fields(claim))  # fmt: skip
             self._tell(SlotStuck(self._worker, claim, seconds))
 
     def _tell(self, event: Event) -> None:

@@ -25,6 +25,7 @@ from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
 from tenure.job import Claim, JobSeen, Renewed, State
 from tenure.kinds import Kinds
+from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
 from tenure.service import Service
 from tenure.worker.berths import Berths
@@ -271,7 +272,7 @@ class Worker:
                 raise
             return Fail("its task was cancelled", kind="CancelledError")
         except Exception as error:
-            log.exception("job %s (%s) could not be run", claim.id, claim.kind)
+            log.exception("job %s (%s) could not be run", claim.id, claim.kind, extra=job_fields(claim))
             return Fail.of(error)
 
     async def _calm(self, task: asyncio.Task[None] | None) -> None:
@@ -336,7 +337,7 @@ class Worker:
         if lost:
             for (claim, outcome), stood in zip(batch, stands, strict=True):
                 if not stood:
-                    log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__)  # fmt: skip
+                    log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__, extra=job_fields(claim))  # fmt: skip
         if self._listeners.of(Settled):
             self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
         self._make_room()
@@ -376,7 +377,7 @@ class Worker:
         """Its claim is lost: its handler is told, once."""
         self._held.discard(run.claim)
         if not run.context.lost:
-            log.warning("job %s: its claim is lost; its handler is told to stop", run.claim.id)
+            log.warning("job %s: its claim is lost; its handler is told to stop", run.claim.id, extra=job_fields(run.claim))  # fmt: skip
             self._listeners.tell(ClaimGone(self.name, run.claim))
             run.lose()
 
