@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.worker.pool import child_command
 from tenure.worker.settings import LineTerms, lines_of
 from tenure.worker.start import start, worker_settings
 
@@ -59,7 +60,8 @@ def test_a_line_is_called_as_it_was_asked_for() -> None:
     [
         {"concurrency": 0}, {"concurrency": 10_001}, {"concurrency": "5"}, {"concurrency": True}, {"lease": 0},
         {"lease": "x"}, {"lease": -1}, {"poll": 0}, {"poll": None}, {"grace": 0}, {"settle_delay": -1}, {"prefetch": -1},
-        {"prefetch": 1.5}, {"children": -1}, {"children": "2"}, {"max_jobs": 0}, {"max_memory": 0}, {"max_memory": "1G"},
+        {"prefetch": 1.5}, {"children": -1}, {"children": "2"}, {"child_jobs": 0}, {"max_jobs": 0}, {"max_memory": 0},
+        {"max_memory": "1G"},
     ],
     ids=str,
 )  # fmt: skip
@@ -83,3 +85,11 @@ def test_an_app_that_no_process_can_import_has_no_pool() -> None:
 def test_a_worker_looks_at_least_every_five_seconds() -> None:
     assert worker_settings(poll="1h").poll == timedelta(seconds=5)
     assert worker_settings(poll="200ms").poll == timedelta(milliseconds=200)
+
+
+def test_the_processes_of_a_pool_are_told_what_the_pool_was_told() -> None:
+    given = worker_settings(children=3, child_jobs=4, max_jobs=5, max_memory=6, prefetch=7, janitor=False)
+    words = " ".join(child_command("shop:app", given))
+    for option in ("children 3", "child-jobs 4", "max-jobs 5", "max-memory 6", "prefetch 7", "no-janitor"):
+        assert f"--{option}" in words
+    assert "--child-jobs" not in child_command("shop:app", worker_settings())

@@ -13,7 +13,8 @@ import tenure
 from tenure.events import ChildCrashed, Listeners
 from tenure.job import Claim
 from tenure.outcome import Outcome, Snooze
-from tenure.worker.isolate import Child, Children
+from tenure.worker.isolate import Children
+from tenure.worker.process import Child
 from tenure.worker.run import Run
 from tests.support.workers import alive
 from tests.worker import apps
@@ -64,6 +65,17 @@ def test_a_job_sent_to_a_child_whose_death_nobody_has_heard_of_yet_runs_in_anoth
     assert first != second
     assert crashes == []
     assert "an idle child: " in caplog.text
+
+
+def test_a_child_that_has_run_as_many_jobs_as_it_may_leaves_and_a_fresh_one_takes_its_place(
+    parent_house: House,
+) -> None:
+    jobs = parent_house.app.enqueue_many([apps.where.call() for _ in range(6)])
+    parent_house.start(children=1, child_jobs=2)
+    ran = [job.result("30s") for job in jobs]
+    assert [ran.count(pid) for pid in dict.fromkeys(ran)] == [2, 2, 2]
+    until(lambda: not any(alive(pid) for pid in ran))
+    assert {len(parent_house.story(job)) for job in jobs} == {0}
 
 
 def test_a_crash_is_logged_with_the_job_s_id_kind_and_attempt(

@@ -11,9 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import socket
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -22,21 +19,17 @@ from tenure.events import ChildCrashed, Listeners, Outage
 from tenure.job import Claim
 from tenure.logs import job_fields
 from tenure.outcome import Crashed, Outcome, Release, Snooze
-from tenure.worker.address import surroundings
+from tenure.worker.process import Child
 from tenure.worker.run import Run
 from tenure.worker.wire import (
-    LENGTH,
     Begun,
     End,
-    Message,
     Ready,
     Refused,
     Start,
     Stop,
     Told,
     outcome_from,
-    packed,
-    unpack,
 )
 
 __all__ = ["Children"]
@@ -61,61 +54,6 @@ class _Unbegun(Exception):
     """The child was gone before it began the job."""
 
 
-class Child:
-    """One child process."""
-
-    def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # fmt: skip
-        self.process, self._reader, self._writer = process, reader, writer
-        self.doomed = False
-        """Whether it was killed, or is to be at once: the next job would be killed in place of its last."""
-
-    async def receive(self) -> Message | None:
-        """The next message; None once the child is gone."""
-        try:
-            length = int.from_bytes(await self._reader.readexactly(LENGTH), "big")
-            return unpack(await self._reader.readexactly(length))
-        except (asyncio.IncompleteReadError, OSError):
-            return None
-
-    def send(self, message: Message) -> None:
-        """Say something, if it still listens."""
-        if not self._writer.is_closing():
-            self._writer.write(packed(message))
-
-    @property
-    def gone(self) -> bool:
-        """Whether it has ended, or is about to."""
-        return self.process.returncode is not None or self._reader.at_eof()
-
-    def kill_while(self, true: Callable[[], bool]) -> None:
-        """Kill it, if it still runs what it should not."""
-        if true():
-            self.kill()
-
-    def kill(self) -> None:
-        """Kill it, and whatever it has started."""
-        self.doomed = True
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Let it go: it leaves when the wire closes."""
-        self._writer.close()
-
-    async def story(self) -> str:
-        """How it ended."""
-        code = await self.process.wait()
-        self._writer.close()
-        if code >= 0:
-            return f"its process {self.process.pid} left with exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"its process {self.process.pid} was killed by {name}"
-
-
 class Children:
     """A worker's child processes."""
 
@@ -124,11 +62,12 @@ class Children:
         address: str | None,
         *,
         most: int,
+        jobs_each: int | None = None,
         marking: Callable[[Claim], Awaitable[bool]],
         listeners: Listeners,
         worker: str,
     ) -> None:
-        self._address, self._marking = address, marking
+        self._address, self._marking, self._jobs_each = address, marking, jobs_each
         self._listeners, self._worker = listeners, worker
         self._idle: list[Child] = []
         self._all: set[Child] = set()
@@ -208,11 +147,15 @@ class Children:
                     pass
 
     def _put_back(self, child: Child) -> None:
-        """It is free for another job, unless it is to be killed."""
-        if not child.doomed:
+        """It is free for another job, unless it is to be killed or has run enough of them."""
+        child.jobs += 1
+        if child.doomed:
+            child.kill()
+        elif child.jobs == self._jobs_each:
+            child.close()
+        else:
             self._idle.append(child)
             return
-        child.kill()
         ending = asyncio.ensure_future(self._end(child))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
@@ -254,7 +197,7 @@ class Children:
 
     async def _start(self, address: str) -> Child:
         try:
-            child = await self._process(address)
+            child = await Child.start(address)
         except OSError as error:
             raise _Unborn(f"a child process for {address} could not be started: {error}") from error
         self._all.add(child)
@@ -272,19 +215,6 @@ class Children:
                 raise _Unborn(f"a child process could not import {address}: {why}")
             case _:
                 raise _Unborn(f"a child process for {address} did not start: {await self._end(child)}")
-
-    async def _process(self, address: str) -> Child:
-        ours, theirs = socket.socketpair()
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tenure.worker.child", address, str(theirs.fileno()),
-                pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL, env=surroundings(),
-                start_new_session=True,
-            )  # fmt: skip
-        finally:
-            theirs.close()
-        reader, writer = await asyncio.open_connection(sock=ours)
-        return Child(process, reader, writer)
 
     async def _end(self, child: Child) -> str:
         story = await child.story()

@@ -196,6 +196,8 @@ def child_command(address: str, settings: WorkerSettings) -> list[str]:
     ]  # fmt: skip
     if not settings.janitor:
         command.append("--no-janitor")
+    if settings.child_jobs is not None:
+        command += ["--child-jobs", str(settings.child_jobs)]
     if settings.max_jobs is not None:
         command += ["--max-jobs", str(settings.max_jobs)]
     if settings.max_memory is not None:

@@ -51,6 +51,8 @@ class WorkerSettings:
     """How long stopping may take, all in all."""
     children: int = 0
     """How many child processes `isolate=True` jobs may use at a time; 0: as many as this machine has cores."""
+    child_jobs: int | None = None
+    """How many jobs a child process runs before a fresh one takes its place; None: any number."""
     janitor: bool = True
     max_jobs: int | None = None
     max_memory: int | None = None

@@ -151,6 +151,7 @@ class Worker:
         self._children = Children(
             self._address,
             most=settings.children,
+            jobs_each=settings.child_jobs,
             marking=self._mark_started,
             listeners=self._listeners,
             worker=self.name,
