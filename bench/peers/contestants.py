@@ -33,6 +33,8 @@ class Contestant:
     sweep: tuple[Settings, ...] = field(default=({},))
     """The settings to try; the one that drains fastest is used."""
     sweep_jobs: int = 5_000
+    waiting: Settings = field(default_factory=lambda: {"concurrency": 200})
+    """What changes for jobs that wait, 200 at a time."""
     count_sql: str = ""
     """How many jobs are not finished, exactly; for the work that looks into a long drain."""
 
@@ -103,5 +105,83 @@ CONTESTANTS: tuple[Contestant, ...] = (
         works=_SINGLE_THREADED | _DEEP,
         note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one",
         count_sql="SELECT count(*) FROM pgboss.job WHERE name = 'noop' AND state <= 'active'",
+    ),
+    Contestant(
+        name="pgqueuer",
+        title="PgQueuer",
+        store="postgres",
+        runtime="python",
+        driver="drive_pgqueuer.py",
+        packages=("pgqueuer[asyncpg]==1.6.0", "asyncpg==0.32.0", "uvloop==0.23.0"),
+        sweep=({"batch_size": 200}, {"batch_size": 500}, {"batch_size": 1_000}),
+        sweep_jobs=20_000,
+        waiting={},
+        works=_ALL | _DEEP,
+        note="moves finished jobs to a log table; completions are buffered up to 0.1 s",
+        count_sql="SELECT count(*) FROM pgqueuer",
+    ),
+    Contestant(
+        name="procrastinate",
+        title="Procrastinate",
+        store="postgres",
+        runtime="python",
+        driver="drive_procrastinate.py",
+        packages=("procrastinate==3.10.0", "psycopg[binary,pool]==3.3.8"),
+        sweep=(
+            {"concurrency": 4, "pool": 4},
+            {"concurrency": 10, "pool": 10},
+            {"concurrency": 30, "pool": 10},
+        ),
+        sweep_jobs=1_500,
+        works=_ALL,
+        note="keeps finished jobs and an event for every change; fetches one job at a time",
+        count_sql="SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
+    ),
+    Contestant(
+        name="huey",
+        title="Huey on SQLite",
+        store="sqlite",
+        runtime="python",
+        driver="drive_huey.py",
+        packages=("huey==3.5.4",),
+        sweep=tuple({"workers": n, "initial_delay": 0.01, "max_delay": 0.02} for n in (1, 2, 8)),
+        sweep_jobs=3_000,
+        waiting={"workers": 64},
+        works=_ALL - {"bulk"},
+        note="deletes a job when it is taken: at most once; polls",
+    ),
+    Contestant(
+        name="celery",
+        title="Celery on Redis",
+        store="redis",
+        runtime="python",
+        driver="drive_celery.py",
+        packages=("celery[redis]==5.7.0", "redis==8.1.0", "hiredis==3.5.0"),
+        sweep=(
+            {"pool": "prefork", "concurrency": 2, "worker_prefetch_multiplier": 64},
+            {"pool": "prefork", "concurrency": 2, "worker_prefetch_multiplier": 4},
+            {"pool": "threads", "concurrency": 16, "worker_prefetch_multiplier": 16},
+        ),
+        sweep_jobs=2_000,
+        waiting={"pool": "threads", "concurrency": 200},
+        works=_ALL - {"bulk"},
+        note="acknowledges a job when it starts; Redis at its default (snapshots only), so jobs can be lost",
+    ),
+    Contestant(
+        name="dramatiq",
+        title="Dramatiq on Redis",
+        store="redis",
+        runtime="python",
+        driver="drive_dramatiq.py",
+        packages=("dramatiq[redis]==2.2.1", "redis==8.1.0", "hiredis==3.5.0"),
+        sweep=(
+            {"processes": 1, "threads": 8},
+            {"processes": 1, "threads": 8, "dramatiq_queue_prefetch": 1_000},
+            {"processes": 2, "threads": 8, "dramatiq_queue_prefetch": 500},
+        ),
+        sweep_jobs=5_000,
+        waiting={"threads": 200},
+        works=_ALL - {"bulk"},
+        note="acknowledges when done; Redis at its default (snapshots only), so jobs can be lost",
     ),
 )

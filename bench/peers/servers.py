@@ -28,6 +28,7 @@ class Servers:
         self._redis: str | None = None
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self._databases: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self.versions: dict[str, str] = {}
 
     def url(self, contestant: Contestant) -> str:
@@ -36,7 +37,8 @@ class Servers:
             case "sqlite":
                 return f"sqlite:///{self._folder / contestant.name}.db"
             case "redis":
-                return self._start_redis()
+                number = self._numbers.setdefault(contestant.name, len(self._numbers))
+                return f"{self._start_redis()}/{number}"
             case "postgres":
                 return self._database("arena_" + contestant.name.replace("-", "_"))
 
@@ -74,7 +76,7 @@ class Servers:
             _wait_for(port)
             told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
             self.versions["redis"] = told.stdout.split("v=")[1].split()[0]
-            self._redis = f"redis://127.0.0.1:{port}/0"
+            self._redis = f"redis://127.0.0.1:{port}"
         return self._redis
 
 

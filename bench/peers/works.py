@@ -89,17 +89,14 @@ def _drain(
     *,
     kind: str = "noop",
     processes: int = 1,
-    least: float = 0.0,
-    **settings: Any,
 ) -> Callable[[Driver, Sizes, float], Figures]:
     """Preloaded jobs; a contestant too slow for all of them gets as many as it does in half the limit."""
 
     def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
-        if pace < least:
-            raise Failed(f"too slow to be asked: {pace:,.0f} jobs/s")
         wanted = min(count(sizes), max(200, int(pace * sizes.limit / 2)))
         driver.call("reset")
         stored = driver.load(kind, wanted, sizes.limit)
+        settings = driver.contestant.waiting if kind == "wait" else {}
         return driver.drain(kind, stored, processes=processes, limit=sizes.limit, **settings)
 
     return do
@@ -324,7 +321,7 @@ WORKS: tuple[Work, ...] = (
         "wait",
         "jobs of 5 ms at concurrency 200",
         "wait",
-        _drain(lambda s: s.many, kind="wait", concurrency=200),
+        _drain(lambda s: s.many, kind="wait"),
     ),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), rounds=1),
