@@ -18,8 +18,8 @@ import pytest
 
 import tenure
 from tenure.config import PostgresPlace, locate
-from tenure.store.postgres.connection import PostgresStore
 from tenure.store.postgres.limits import ORDINARY, WORK, Limits
+from tenure.store.postgres.store import PostgresStore
 from tests.support.fresh import postgres_schema
 from tests.support.postgres import PostgresServer
 from tests.worker.house import House, until
@@ -177,7 +177,7 @@ def test_a_worker_whose_connections_fall_silent_goes_on_by_itself_and_loses_noth
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     limits = Limits(3.0)
-    monkeypatch.setattr("tenure.store.postgres.connection.limits_at", lambda _place: limits)
+    monkeypatch.setattr("tenure.store.postgres.store.limits_at", lambda _place: limits)
     ran: list[int] = []
     begun, go = threading.Event(), threading.Event()
     looks = url.replace("application_name=", "application_name=not_")

@@ -11,7 +11,7 @@ import pytest
 
 import tenure
 from tenure.store.open import open_store
-from tenure.store.postgres.connection import PostgresStore
+from tenure.store.postgres.store import PostgresStore
 from tests.support.fresh import postgres_schema
 from tests.support.postgres import PostgresServer
 from tests.support.process import free_port

@@ -21,7 +21,7 @@ from tests.support.dump_schema import FILES, dump_postgres, dump_sqlite
 from tests.support.fresh import KINDS, Kind, fresh_url, postgres_schema
 
 OPENER = """
-import sys, tenure, tenure.client.queue, tenure.store.sqlite.connection, tenure.store.postgres.connection
+import sys, tenure, tenure.client.queue, tenure.store.sqlite.store, tenure.store.postgres.store
 print("here", flush=True)
 sys.stdin.readline()
 q = tenure.open(sys.argv[1])

@@ -22,7 +22,8 @@ import tenure
 from tenure.store.open import open_store
 from tenure.store.plan import Result, Statement
 from tenure.store.postgres.bind import bound
-from tenure.store.postgres.connection import PostgresRunner, PostgresStore
+from tenure.store.postgres.connection import PostgresRunner, connect
+from tenure.store.postgres.store import PostgresStore
 from tenure.store.sqlite.store import SqliteRunner, SqliteStore
 from tests.support.fresh import postgres_schema
 
@@ -124,7 +125,7 @@ def postgres_plan(store: PostgresStore, statement: Statement, mode: str) -> list
     params = bound(statement)
     values = sql.SQL(", ").join(sql.Literal(params[p]) for p in known.parameters)
     # A connection of the store's own, so that whatever it sets for its sessions counts.
-    with store._connect() as connection:
+    with connect(store.place) as connection:
         connection.execute(f"SET plan_cache_mode = {mode}".encode())
         connection.execute(f"PREPARE looked_at AS {known.text}".encode(), prepare=False)
         call = sql.SQL("looked_at({})").format(values) if known.parameters else sql.SQL("looked_at")

@@ -14,8 +14,8 @@ import pytest
 from tenure.store.dialect import parameters_of
 from tenure.store.migrate import CLIENT, migrations
 from tenure.store.open import open_store
-from tenure.store.postgres.connection import PostgresStore
 from tenure.store.postgres.dialect import NEVER_PREPARED
+from tenure.store.postgres.store import PostgresStore
 from tenure.store.sqlite.store import SqliteStore
 from tests.support.child import ROOT
 from tests.support.fresh import postgres_schema

@@ -14,7 +14,7 @@ def open_store(url: str, *, patience: float = 5.0) -> Store:
     place = locate(url)
     if isinstance(place, PostgresPlace):
         try:
-            from tenure.store.postgres.connection import PostgresStore
+            from tenure.store.postgres.store import PostgresStore
         except ImportError as cause:
             raise StoreError(
                 f"PostgreSQL needs psycopg, which is not installed ({cause}); pip install 'tenure[postgres]'"
