@@ -19,7 +19,7 @@ from tenure.worker.settings import LineTerms
 
 __all__ = ["Line"]
 
-_MOST = 2_000
+_MOST = 4_000
 _ORDER = itemgetter(*map(CLAIM_COLUMNS.index, ("rank", "run_at", "seq")))
 
 

@@ -44,7 +44,7 @@ class WorkerSettings:
     lines: tuple[LineTerms, ...] = (LineTerms(None, None, DEFAULT_CONCURRENCY),)
     lease: timedelta = timedelta(seconds=30)
     poll: timedelta = timedelta(seconds=5)
-    prefetch: int = 1_000
+    prefetch: int = 3_000
     """The most jobs a line holds beyond its slots; it holds as many as it starts within a tenth of a second."""
     settle_delay: timedelta = timedelta(milliseconds=10)
     grace: timedelta = timedelta(seconds=25)

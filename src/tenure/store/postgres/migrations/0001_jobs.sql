@@ -38,7 +38,8 @@ CREATE TABLE tenure.jobs (
     flow          text,
     tenant        text,
     extra         text
-) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
+) WITH ( -- a claim writes a second version of its row: beside the first, if the page has room
+        fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);
 
 CREATE INDEX jobs_ready ON tenure.jobs (lane, run_at, seq) WHERE state = 'ready';
