@@ -351,6 +351,28 @@ def test_bulks_that_race_for_the_same_keys_share_them_out(place: Place, scope: d
 
 
 @pytest.mark.parametrize("scope", SCOPES)
+def test_transactions_that_take_the_same_keys_the_other_way_round_do_not_block_each_other_for_ever(
+    own_place: Place, scope: dict[str, Any]
+) -> None:
+    def take(keys: list[str]) -> list[bool]:
+        jobs = [tenure.NewJob(kind="k", **{**scope, "unique": key}) for key in keys]
+        with own_place.transaction() as tx:
+            return [answer.inserted for answer in tx.queue.enqueue_many(jobs)]
+
+    for n in range(8):  # who of the two goes on first is chance
+        one, other = f"one {n}", f"other {n}"
+        with ThreadPoolExecutor(2) as pool:
+            with pytest.raises(LookupError), own_place.transaction() as tx:
+                tx.queue.enqueue("k", **{**scope, "unique": one})
+                takes = [pool.submit(take, [one, other]), pool.submit(take, [other, one])]
+                for waiting in takes:
+                    wait_until_blocked(own_place, waiting)
+                raise LookupError
+            first, second = (waiting.result(30) for waiting in takes)
+        assert sorted([*first, *second]) == [False, False, True, True]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
 def test_who_waits_for_a_winner_that_rolls_back_inserts(own_place: Place, scope: dict[str, Any]) -> None:
     loser = own_place.open()
     with ThreadPoolExecutor(1) as pool:

@@ -1,21 +1,22 @@
 -- enqueue: stores the rows it can; a row whose id or unique slot is taken is left out, and the count tells.
--- Differs from sqlite: tells who sleeps.
+-- Differs from sqlite: tells who sleeps, and takes unique slots in one order, whatever order the rows have: who takes them the
+-- other way round would wait for who waits for it.
 WITH n AS MATERIALIZED (
     SELECT m.now FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) m
     LEFT JOIN LATERAL (SELECT pg_notify(s.channel, '') FROM tenure.sleepers s WHERE s.until > m.now LIMIT 1) told ON true
 ),
-r AS (
-    SELECT r.*, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
+r AS MATERIALIZED (
+    SELECT r.*, nextval('tenure.jobs_seq_seq') AS seq, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
     FROM n, json_to_recordset(:rows::text::json) AS r(
         id uuid, lane text, queue text, kind text, rank integer, payload text, max_attempts integer, run_at bigint,
         delay bigint, expires_at bigint, expires_in bigint, unique_hash uuid, group_key text, group_limit integer,
         parent uuid, flow text, tenant text, extra text)
 )
 INSERT INTO tenure.jobs (
-    id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
+    id, seq, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
     parent, flow, tenant, extra, state)
-SELECT id, lane, queue, kind, rank, payload, max_attempts, due, now, coalesce(expires_at, now + expires_in), unique_hash,
+SELECT id, seq, lane, queue, kind, rank, payload, max_attempts, due, now, coalesce(expires_at, now + expires_in), unique_hash,
        group_key, group_limit, parent, flow, tenant, extra,
        CASE WHEN due > now THEN 'scheduled' WHEN group_key IS NOT NULL THEN 'waiting' ELSE 'ready' END
-FROM r
+FROM r ORDER BY unique_hash, seq
 ON CONFLICT DO NOTHING
