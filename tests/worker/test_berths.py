@@ -32,10 +32,10 @@ def test_isolated_jobs_that_wait_for_a_child_keep_no_slot_from_others(
 def test_isolated_jobs_that_find_no_child_here_are_left_to_other_workers(
     parent_house: House, tmp_path: Path
 ) -> None:
-    parent_house.start(children=1, poll="60s")
+    parent_house.start(children=1, poll="60s", grace="2s")
     first = _busy(parent_house, tmp_path)
     waiting = [apps.where.enqueue() for _ in range(4)]
-    parent_house.start(children=1, poll="60s")
+    parent_house.start(children=1, poll="60s", grace="2s")
     assert len({job.result("30s") for job in waiting}) == 1
     seen = parent_house.queue.get(first.id)
     assert seen is not None
