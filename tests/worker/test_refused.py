@@ -75,8 +75,8 @@ def test_an_outcome_that_is_refused_for_longer_than_a_lease_is_settled_in_the_en
         runs.append(1)
 
     working = house.start(lease=_LEASE)
-    job = works.enqueue()
     with refusing(house, "jobs", "NEW.state = 'done'"):
+        job = works.enqueue()
         until(lambda: _put_off(working) == [job.id])
         _lasts(house, job, timedelta(seconds=2.5))
     end = house.ended(job)

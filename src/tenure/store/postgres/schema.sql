@@ -2,6 +2,8 @@
 
 FUNCTION tenure.micros(given bigint) RETURNS bigint LANGUAGE sql VOLATILE AS SELECT coalesce(given, (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
 
+FUNCTION tenure.next_seq() RETURNS bigint LANGUAGE sql VOLATILE AS SELECT pg_catalog.nextval('tenure.jobs_seq_seq'::pg_catalog.regclass)
+
 TABLE tenure.attempts
     job_id uuid NOT NULL
     epoch bigint NOT NULL

@@ -42,6 +42,10 @@ CREATE TABLE tenure.jobs (
         fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);
 
+-- For who may write the table but was not given its sequence; every name is spelled out, whatever the caller's search_path.
+CREATE FUNCTION tenure.next_seq() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER AS
+$$ SELECT pg_catalog.nextval('tenure.jobs_seq_seq'::pg_catalog.regclass) $$;
+
 CREATE INDEX jobs_ready ON tenure.jobs (lane, run_at, seq) WHERE state = 'ready';
 CREATE INDEX jobs_scheduled ON tenure.jobs (run_at) WHERE state = 'scheduled';
 CREATE INDEX jobs_lease ON tenure.jobs (lease_until) WHERE lease_until IS NOT NULL;

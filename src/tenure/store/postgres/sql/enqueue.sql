@@ -6,7 +6,7 @@ WITH n AS MATERIALIZED (
     LEFT JOIN LATERAL (SELECT pg_notify(s.channel, '') FROM tenure.sleepers s WHERE s.until > m.now LIMIT 1) told ON true
 ),
 r AS MATERIALIZED (
-    SELECT r.*, nextval('tenure.jobs_seq_seq') AS seq, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
+    SELECT r.*, tenure.next_seq() AS seq, n.now, coalesce(r.run_at, n.now + coalesce(r.delay, 0)) AS due
     FROM n, json_to_recordset(:rows::text::json) AS r(
         id uuid, lane text, queue text, kind text, rank integer, payload text, max_attempts integer, run_at bigint,
         delay bigint, expires_at bigint, expires_in bigint, unique_hash uuid, group_key text, group_limit integer,
