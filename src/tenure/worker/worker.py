@@ -46,7 +46,7 @@ from tenure.worker.threads import Crew
 __all__ = ["Worker"]
 
 log = logging.getLogger("tenure")
-_UNSETTLED = 1_000
+_UNSETTLED = 500
 _STANDSTILL = 0.02
 _DESK = 4
 """How many threads do the worker's own work beside the services: short calls to the store."""
@@ -174,7 +174,7 @@ class Worker:
             queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, self._berths, kinds=names,
             worker=self.name, lease=settings.lease, poll=settings.poll,
             deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
-            held=self._held, most=settings.concurrency + 2 * max(settings.prefetch, _UNSETTLED), loop=loop,
+            held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
         )  # fmt: skip
         self._janitor = (
             None if self._chores is None else self._chores(chores_queue, self._listeners, self.name)
