@@ -58,7 +58,7 @@ class Line:
         here = sent + boarding + len(self.buffer)
         free = self.terms.concurrency - self.running
         target = min(free + self._ahead(), _MOST)
-        self.low = target // 2
+        self.low = target * 3 // 4
         return target - here if here <= self.low else 0
 
     def _ahead(self) -> int:

@@ -278,7 +278,7 @@ class SqliteStore:
             link.query("PRAGMA journal_mode = WAL", {})
         link.query(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
-        link.query("PRAGMA cache_size = -32768", {})
+        link.query("PRAGMA cache_size = -6144", {})
         link.query("PRAGMA mmap_size = 0", {})
 
     def _prepare(self) -> None:
