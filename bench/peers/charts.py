@@ -40,16 +40,10 @@ def draw() -> None:
 def _growth(kept: dict[str, Any]) -> list[tuple[str, float, str]]:
     """How many times as much a job costs at the head of a long line, and beside a long history."""
     found = []
-    for work, than, words in (
-        ("depth", "drain", "a line of 1,000,000"),
-        ("finished", "drain_few", "2,000,000 finished"),
-    ):
+    for work, words in (("depth", "a line of 1,000,000"), ("finished", "2,000,000 finished")):
         for who, cell in kept["cells"].get(work, {}).items():
-            small = kept["cells"].get(than, {}).get(who)
-            if cell["rounds"] and small and small["rounds"]:
-                cost = statistics.median(r["rate"] for r in small["rounds"]) / statistics.median(
-                    r["rate"] for r in cell["rounds"]
-                )
+            if rounds := [r for r in cell["rounds"] if "without" in r]:
+                cost = statistics.median(r["without"] / r["rate"] for r in rounds)
                 found.append((f"{kept['contestants'][who]['title']}, {words}", cost, who))
     return sorted(found, key=lambda bar: bar[1])
 

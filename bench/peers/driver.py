@@ -70,10 +70,17 @@ class Workers:
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
+    def freeze(self) -> None:
+        """Stop them where they are, so that nothing is done any more; they are ended later."""
+        for process in self._processes:
+            os.killpg(process.pid, signal.SIGSTOP)
+
     def stop(self) -> None:
         """End them, in good order if they will."""
         for process in self._processes:
             process.terminate()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGCONT)
         for process in self._processes:
             try:
                 process.wait(8)

@@ -76,9 +76,10 @@ class _Judge:
         """Our median against a fixed figure."""
         self._add(what, us, self.figure(work, us, figure), unit, want, at_most=at_most)
 
-    def grown(self, what: str, us: str, work: str, than: str, want: float) -> None:
-        """How much more a job costs in one work than in another."""
-        self._add(what, us, self.figure(than, us), self.figure(work, us), want, at_most=True)
+    def grown(self, what: str, us: str, work: str, want: float) -> None:
+        """How much more a job costs in a work than without what the work puts beside it."""
+        ours, without = self.figure(work, us), self.figure(work, us, "without")
+        self._add(what, us, without, ours, want, at_most=True)
 
     def _add(
         self,
@@ -147,8 +148,8 @@ def verdicts(arena: Arena) -> list[Verdict]:
         at_most=False,
     )
     for us in (PG, LITE):
-        judge.grown("cost per job, at the head of a long line against 100,000", us, "depth", "drain", 1.3)
-        judge.grown("cost per job, beside a long history against none", us, "finished", "drain_few", 1.3)
+        judge.grown("cost per job, at the head of a long line against 100,000", us, "depth", 1.3)
+        judge.grown("cost per job, beside a long history against none", us, "finished", 1.3)
     judge.itself(
         "vacuum pinned: the last third's pace against the first's", PG, "pinned", "kept", 0.85, at_most=False
     )

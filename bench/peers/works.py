@@ -183,23 +183,34 @@ def _written(driver: Driver) -> tuple[float, float]:
 
 
 def depth(driver: Driver, sizes: Sizes, _: float) -> Figures:
-    """The pace of a drain at the head of a long line, against a short one."""
-    return {"rate": _pace_at_the_head(driver, sizes.deep, sizes)}
+    """The pace at the head of a long line, and beside it, before and after, that of a short line."""
+    short = [_short(driver, sizes.many, sizes)]
+    rate = _pace_at_the_head(driver, sizes)
+    return {"rate": rate, "without": statistics.mean([*short, _short(driver, sizes.many, sizes)])}
 
 
-def _pace_at_the_head(driver: Driver, load: int, sizes: Sizes) -> float:
+def _short(driver: Driver, count: int, sizes: Sizes) -> float:
+    """The pace of a drain with nothing beside it."""
     driver.call("reset")
-    driver.load("noop", load, 120.0)
+    return driver.drain("noop", driver.load("noop", count, sizes.limit), limit=sizes.limit)["rate"]
+
+
+def _pace_at_the_head(driver: Driver, sizes: Sizes) -> float:
+    """Jobs a second from the first handler's start; the workers are stopped dead before anybody counts what is left."""
+    driver.call("reset")
+    stored = driver.load("noop", sizes.deep, 120.0)
     with driver.workers() as workers:
         until = time.monotonic() + 60
-        while workers.began() is None and time.monotonic() < until:
+        while (began := workers.began()) is None:
             workers.check()
+            if time.monotonic() > until:
+                raise Failed("no job was started")
             time.sleep(0.02)
-        time.sleep(0.5)
-        first, began = _count(driver), time.monotonic()
         time.sleep(sizes.seconds)
-        last, ended = _count(driver), time.monotonic()
-    return (first - last) / (ended - began)
+        workers.freeze()
+        ended = time.monotonic()
+        time.sleep(0.5)  # what the server is doing for them ends
+        return (stored - _count(driver)) / (ended - began)
 
 
 def _count(driver: Driver) -> int:
@@ -226,11 +237,13 @@ def _ask(driver: Driver, *, sqlite: str, postgres: str) -> int:
 
 
 def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
-    """A drain beside a long history."""
+    """A drain beside a long history, and beside it, before and after, one without any."""
+    without = [_short(driver, sizes.few, sizes)]
     driver.call("reset")
     _fill(driver, "done", sizes.finished, "noop")
     stored = driver.load("noop", sizes.few, sizes.limit)
-    return driver.drain("noop", stored, limit=sizes.limit)
+    drained = driver.drain("noop", stored, limit=sizes.limit)
+    return {**drained, "without": statistics.mean([*without, _short(driver, sizes.few, sizes)])}
 
 
 def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
