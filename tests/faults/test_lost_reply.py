@@ -222,6 +222,17 @@ def test_a_replay_whose_reply_was_lost_is_not_repeated_in_silence(
     assert (job.state, job.epoch) == ("ready", claim.epoch)
 
 
+def test_a_note_set_by_comparing_whose_reply_was_lost_is_not_compared_again(
+    q: tenure.Queue, proxy: Proxy
+) -> None:
+    q.set_note("leader", "nobody")
+    cut = proxy.lose_reply(b"notes SET value")
+    with pytest.raises(tenure.StoreUnavailable, match="not known: look before you repeat it"):
+        q.set_note("leader", "me", expect="nobody")
+    assert ended(cut)
+    assert q.note("leader") == "me"
+
+
 def test_a_replay_that_broke_before_its_commit_was_asked_for_is_simply_done_again(
     q: tenure.Queue, proxy: Proxy
 ) -> None:

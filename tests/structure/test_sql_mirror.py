@@ -51,6 +51,8 @@ PARAMETERS = {
         },
         {"rows", "now"},
     ),
+    # SQLite binds each row by itself; PostgreSQL is sent all bodies as one value, and where in it each one is.
+    "request_add": ({"id", "body", "headers"}, {"rows", "bodies"}),
     # SQLite is sent the fences as one JSON object (and results row by row); PostgreSQL is sent a column at a time.
     "settle_done": ({"fences", "now"}, {"id", "epoch", "result", "now"}),
     # SQLite picks from one lane at a time and leaves the taking to claim_take; PostgreSQL does it all at once.
@@ -69,6 +71,7 @@ ROWLESS = {
         "crashes_close",
         "beat",
         "cancel_ask",
+        "change_note",
         "enqueue",
         "enqueue_one",
         "finish",
@@ -82,14 +85,17 @@ ROWLESS = {
     ),
     *(
         "purge",
+        "remove_note",
         "request_add",
         "requeue",
         "resume",
         "resume_schedule",
         "retain",
         "retain_ledger",
+        "retain_notes",
         "retain_workers",
         "schedule",
+        "set_note",
         "settle_done",
         "unhook",
         "unschedule",

@@ -112,6 +112,8 @@ class Transaction:
     replay = synchronous(Verbs.replay)
     get = synchronous(Verbs.get)
     counts = synchronous(Verbs.counts)
+    note = synchronous(Verbs.note)
+    set_note = synchronous(Verbs.set_note)
 
 
 class AsyncTransaction:
@@ -134,6 +136,8 @@ class AsyncTransaction:
     replay = asynchronous(Verbs.replay)
     get = asynchronous(Verbs.get)
     counts = asynchronous(Verbs.counts)
+    note = asynchronous(Verbs.note)
+    set_note = asynchronous(Verbs.set_note)
 
 
 class Queue:
@@ -261,6 +265,8 @@ class Queue:
     hook = synchronous(Verbs.hook)
     unhook = synchronous(Verbs.unhook)
     hooks = synchronous(Verbs.hooks)
+    note = synchronous(Verbs.note)
+    set_note = synchronous(Verbs.set_note)
 
 
 class AsyncQueue:
@@ -414,3 +420,5 @@ class AsyncQueue:
     hook = asynchronous(Verbs.hook)
     unhook = asynchronous(Verbs.unhook)
     hooks = asynchronous(Verbs.hooks)
+    note = asynchronous(Verbs.note)
+    set_note = asynchronous(Verbs.set_note)

@@ -27,6 +27,7 @@ from tenure.client.arguments import (
 )
 from tenure.client.call import Call
 from tenure.client.hook_verbs import HookVerbs
+from tenure.client.note_verbs import NoteVerbs
 from tenure.client.schedule_verbs import ScheduleVerbs
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
@@ -85,7 +86,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-class Verbs(ScheduleVerbs, HookVerbs):
+class Verbs(ScheduleVerbs, HookVerbs, NoteVerbs):
     """What can be done with jobs."""
 
     def __init__(

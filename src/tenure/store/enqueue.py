@@ -5,7 +5,7 @@ Ids are made by the client, so an enqueue whose answer was lost is simply asked 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tenure.errors import StoreError
@@ -14,12 +14,14 @@ from tenure.newjob import NewJob, Row, check, copied_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
-from tenure.store.pack import pack
+from tenure.store.pack import pack, pack_object
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["enqueue", "enqueue_plain"]
 
 _TRIES = 5
+_BODIES = 16_777_216
+"""How many bytes of requests go into one statement."""
 
 
 def enqueue(
@@ -54,10 +56,8 @@ def enqueue(
             f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
         )
     inserted = [r for r in rows if found[r.id] == r.id]
-    for row in inserted:
-        if row.request is not None and row.id not in stored_before:
-            headers = pack_headers(row.request.headers)
-            yield Statement("request_add", {"id": row.id, "body": row.request.body, "headers": headers})
+    for asked in _requests([r for r in inserted if r.id not in stored_before]):
+        yield Statement("request_add", {}, rows=asked)
     yield from admit([r.group_key for r in inserted if r.group_key is not None], can)
     before = set() if again else stored_before
     return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
@@ -142,8 +142,11 @@ def _take_periods(rows: Sequence[Row], now: int | None, *, again: bool) -> Plan[
         first.setdefault(str(row.unique_hash), row)
     asked = [{"id": r.id, "unique_hash": h, "unique_for": r.unique_for} for h, r in first.items()]
     before = (yield from _period_holders(asked)) if again else {}
-    yield Statement("ledger", {"rows": pack(asked), "now": now})
-    holder = yield from _period_holders(asked)
+    answer = yield Statement("ledger", {"rows": pack(asked), "now": now})
+    if answer.changed == len(asked):
+        holder = {h: r.id for h, r in first.items()}
+    else:
+        holder = yield from _period_holders(asked)
     stored: dict[str, JobId] = {r.id: r.id for r in rows if before.get(str(r.unique_hash)) == r.id}
     return stored | {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
 
@@ -153,6 +156,17 @@ def _period_holders(asked: Sequence[dict[str, Any]]) -> Plan[dict[str, JobId]]:
     return {h.replace("-", ""): JobId(i) for h, i in answer.rows}
 
 
-def pack_headers(headers: Any) -> str:
-    """Headers as JSON text."""
-    return pack([headers])[1:-1]
+def _requests(rows: Sequence[Row]) -> Iterator[list[dict[str, Any]]]:
+    """The rows' requests, together up to a sane length: bodies of a whole bulk may be more than a statement takes."""
+    together: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        if (request := row.request) is None:
+            continue
+        if together and size + len(request.body) > _BODIES:
+            yield together
+            together, size = [], 0
+        together.append({"id": row.id, "body": request.body, "headers": pack_object(request.headers)})
+        size += len(request.body)
+    if together:
+        yield together

@@ -139,7 +139,7 @@ def retain(
     queue: str | None = None,
     except_queues: Sequence[str] = (),
 ) -> Plan[int]:
-    """Delete jobs that finished longer ago than their state's age, and unique periods that are over; how many jobs."""
+    """Delete jobs that finished longer ago than their state's age, and unique periods and notes that are over; how many jobs."""
     gone = 0
     for state, age in ages.items():
         if gone < limit:
@@ -150,5 +150,6 @@ def retain(
             answer = yield Statement("retain", params)
             gone += answer.changed
     yield Statement("retain_ledger", {"limit": limit, "now": now})
+    yield Statement("retain_notes", {"limit": limit, "now": now})
     yield Statement("retain_workers", {"age": _FORGOTTEN, "now": now})
     return gone

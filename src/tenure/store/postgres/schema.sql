@@ -127,6 +127,14 @@ TABLE tenure.meta
     CONSTRAINT meta_pkey PRIMARY KEY (number)
 CREATE UNIQUE INDEX meta_pkey ON tenure.meta USING btree (number)
 
+TABLE tenure.notes
+    name text COLLATE "C" NOT NULL
+    value text NOT NULL
+    until bigint
+    CONSTRAINT notes_pkey PRIMARY KEY (name)
+CREATE UNIQUE INDEX notes_pkey ON tenure.notes USING btree (name)
+CREATE INDEX notes_until ON tenure.notes USING btree (until) WHERE (until IS NOT NULL)
+
 TABLE tenure.queues
     name text COLLATE "C" NOT NULL
     paused_at bigint

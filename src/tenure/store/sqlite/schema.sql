@@ -93,6 +93,14 @@ CREATE INDEX tenure_ledger_until ON tenure_ledger (until);
 
 CREATE TABLE tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT;
 
+CREATE TABLE tenure_notes (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    until INTEGER
+) STRICT;
+
+CREATE INDEX tenure_notes_until ON tenure_notes (until) WHERE until IS NOT NULL;
+
 CREATE TABLE tenure_queues (
     name      TEXT PRIMARY KEY,
     paused_at INTEGER

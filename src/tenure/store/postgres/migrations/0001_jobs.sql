@@ -170,6 +170,13 @@ CREATE TABLE tenure.hooks (
     PRIMARY KEY (kind, hook)
 );
 
+CREATE TABLE tenure.notes (
+    name  text COLLATE "C" PRIMARY KEY,
+    value text NOT NULL,
+    until bigint
+);
+CREATE INDEX notes_until ON tenure.notes (until) WHERE until IS NOT NULL;
+
 CREATE VIEW tenure.readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        to_timestamp(run_at / 1e6) AS run_at, to_timestamp(created_at / 1e6) AS created_at,

@@ -1,2 +1,6 @@
--- request_add: keeps the web request a job was made from.
-INSERT INTO tenure.requests (job_id, body, headers) VALUES (:id::uuid, :body::bytea, :headers::text) ON CONFLICT DO NOTHING
+-- request_add: keeps the web requests that jobs were made from.
+-- Differs from sqlite: takes all bodies as one value and cuts each out of it.
+INSERT INTO tenure.requests (job_id, body, headers)
+SELECT r.id, substring(:bodies::bytea, r.at, r.size), r.headers
+FROM json_to_recordset(:rows::text::json) AS r(id uuid, at integer, size integer, headers text)
+ON CONFLICT DO NOTHING

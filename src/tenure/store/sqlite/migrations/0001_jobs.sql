@@ -119,6 +119,13 @@ CREATE TABLE tenure_hooks (
     PRIMARY KEY (kind, hook)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE tenure_notes (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    until INTEGER
+) STRICT;
+CREATE INDEX tenure_notes_until ON tenure_notes (until) WHERE until IS NOT NULL;
+
 CREATE VIEW tenure_readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        datetime(run_at / 1000000, 'unixepoch') AS run_at, datetime(created_at / 1000000, 'unixepoch') AS created_at,

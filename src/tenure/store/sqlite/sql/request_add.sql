@@ -1,2 +1,3 @@
--- request_add: keeps the web request a job was made from.
+-- request_add: keeps the web requests that jobs were made from.
+-- Differs from postgres: runs once a row, in process, instead of unpacking all of them.
 INSERT INTO tenure_requests (job_id, body, headers) VALUES (:id, :body, :headers) ON CONFLICT DO NOTHING

@@ -1,0 +1,90 @@
+"""What enqueueing asks of the store: as many statements for five hundred webhooks as for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenure.job import Request
+from tenure.newjob import NewJob, Row, check
+from tenure.store.enqueue import enqueue
+from tenure.store.plan import Result, Statement
+from tenure.store.postgres.bind import bound
+from tenure.store.postgres.dialect import CAN as POSTGRES
+from tenure.store.sqlite.dialect import CAN as SQLITE
+from tests.unit.test_hooks import statements
+
+MIB = 1_048_576
+STEPS = {
+    "sqlite": ["ledger", "enqueue", "request_add", "admit"],
+    "postgres": ["ledger", "enqueue", "request_add", "group_locks", "admit"],
+}
+
+
+def webhooks(count: int, size: int = 10) -> list[Row]:
+    """Jobs as a gateway makes them: unique for a while, in a line of their own, with their request."""
+    return [
+        check(
+            NewJob(
+                kind="gateway.bot", payload={}, unique=f"update {n}", unique_for="48h", group=f"chat {n}", order="start",
+                expires_in="24h", request=Request(b"x" * size, {"content-type": "application/json"}),
+            )
+        )
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def all_taken(count: int) -> Any:
+    """A store in which nothing of this is there yet, and nobody else decides about groups."""
+
+    def answer(statement: Statement) -> Result:
+        if statement.name == "group_locks":
+            return Result([(f"chat {n}", True) for n in range(count)], 0)
+        return Result([], count)
+
+    return answer
+
+
+@pytest.mark.parametrize("count", [1, 500])
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_webhooks_cost_the_same_statements_however_many_come_together(store: str, count: int) -> None:
+    can = SQLITE if store == "sqlite" else POSTGRES
+    ran = statements(enqueue(webhooks(count), can, now=None), all_taken(count))
+    assert [s.name for s in ran] == STEPS[store]
+    assert [len(s.rows) for s in ran if s.rows is not None] == [count, count]
+
+
+def test_who_holds_a_period_is_asked_only_where_one_was_not_taken() -> None:
+    rows = webhooks(3)
+    held = {str(r.unique_hash): r.id for r in rows}
+    held[str(rows[1].unique_hash)] = webhooks(1)[0].id
+
+    def answer(statement: Statement) -> Result:
+        if statement.name == "ledger_holders":
+            return Result(list(held.items()), 0)
+        return Result([], 2)
+
+    ran = statements(enqueue(rows, SQLITE, now=None), answer)
+    assert [s.name for s in ran] == ["ledger", "ledger_holders", "enqueue", "request_add", "admit"]
+    assert [len(s.rows) for s in ran if s.rows is not None] == [2, 2]
+
+
+def test_bodies_of_many_megabytes_go_in_several_statements() -> None:
+    ran = statements(enqueue(webhooks(40, MIB), SQLITE, now=None), all_taken(40))
+    assert [len(s.rows or ()) for s in ran if s.name == "request_add"] == [16, 16, 8]
+
+
+def test_a_body_longer_than_a_statement_should_carry_goes_alone() -> None:
+    ran = statements(enqueue(webhooks(2, 20 * MIB), SQLITE, now=None), all_taken(2))
+    assert [len(s.rows or ()) for s in ran if s.name == "request_add"] == [1, 1]
+
+
+def test_postgresql_is_sent_all_bodies_as_one_value() -> None:
+    rows = [{"id": "a", "body": b"one", "headers": "{}"}, {"id": "b", "body": b"", "headers": "{}"}]
+    rows.append({"id": "c", "body": b"\x00\xff", "headers": "{}"})
+    sent = bound(Statement("request_add", {}, rows=rows))
+    assert sent["bodies"] == b"one\x00\xff"
+    assert '"at":1,"size":3' in sent["rows"]
+    assert '"at":4,"size":0' in sent["rows"]
+    assert '"at":4,"size":2' in sent["rows"]
