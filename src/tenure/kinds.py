@@ -80,6 +80,11 @@ class Kind(Generic[P, R, C]):
     def new_job(self, payload: Mapping[str, Any]) -> NewJob:
         """A job of this kind with a payload that is known to fit."""
         terms = self.terms
+        if not self._options:
+            return NewJob(
+                kind=self.name, payload=payload,
+                queue=terms.queue, priority=terms.priority, max_attempts=terms.max_attempts,
+            )  # fmt: skip
         given = {
             "queue": terms.queue, "priority": terms.priority, "max_attempts": terms.max_attempts, **self._options
         }  # fmt: skip

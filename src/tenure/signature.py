@@ -21,6 +21,7 @@ from tenure.models import adapter, dump_any, dumped, has_model, load_any, loaded
 
 __all__ = ["Signature", "rule_of"]
 
+_SAFE = frozenset({str, int, bool, float, type(None)})
 _BAD_KINDS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -110,8 +111,19 @@ class Signature:
             return False
         return self.context_name in (None, next(iter(self._signature.parameters), None))
 
+    @cached_property
+    def _by_place(self) -> tuple[tuple[str, ...], int]:
+        """The arguments that may be given by place alone, and how many must be: binding takes as long as all the rest."""
+        found = self._plain.parameters.values()
+        if any(p.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD for p in found):
+            return (), 1
+        return tuple(p.name for p in found), sum(p.default is inspect.Parameter.empty for p in found)
+
     def payload(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as a payload, proven to decode."""
+        names, needed = self._by_place
+        if not kwargs and needed <= len(args) <= len(names):
+            return self.fitted(dict(zip(names, args, strict=False)))
         try:
             given = self._plain.bind(*args, **kwargs).arguments
         except TypeError as cause:
@@ -124,6 +136,9 @@ class Signature:
 
     def fitted(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name as a payload; PayloadError where one does not fit."""
+        if type(given) is dict and not self._models and _SAFE.issuperset(map(type, given.values())):
+            self._converted(given)
+            return dict(given)
         if not isinstance(given, Mapping):
             raise self._misfit("must be a mapping of arguments by name", "", given)
         plain: dict[str, Any] = {}
@@ -211,7 +226,7 @@ class Signature:
 
 
 def _plain_value(name: str, value: Any, *, keyed: bool) -> Any:
-    if value is None or type(value) in (str, int, bool, float):
+    if type(value) in _SAFE:
         return value
     try:
         return msgspec.to_builtins(value, str_keys=keyed, enc_hook=dump_any)

@@ -52,13 +52,13 @@ def test_it_asks_for_as_many_claims_as_slots_are_free() -> None:
     on_a_line(work)
 
 
-def test_it_asks_for_nothing_while_more_than_half_of_what_it_wants_is_here() -> None:
+def test_it_asks_for_nothing_while_more_than_three_quarters_of_what_it_wants_are_here() -> None:
     async def work(line: Line) -> None:
-        line.sent += 6
-        line.deliver(claims(6))
+        line.sent += 8
+        line.deliver(claims(8))
         assert line.wanted() == 0
         line.buffer.pop()
-        assert line.wanted() == 5
+        assert line.wanted() == 3
 
     on_a_line(work)
 
