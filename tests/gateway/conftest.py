@@ -9,7 +9,12 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from tenure.testing.telegram import FakeTelegram
+from tests.gateway.bot import TOKEN
 from tests.gateway.house import House
+from tests.support.fresh import fresh_url
+from tests.support.workers import Scene, open_scene
+from tests.worker.house import Working
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -32,3 +37,26 @@ def light(tmp_path: Path) -> Iterator[House]:
     made = House(f"sqlite:///{tmp_path}/jobs.db")
     yield made
     made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def scene(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[Scene]:
+    """A fresh store on which processes are started; a test may name one kind of store alone."""
+    with fresh_url(request.param, tmp_path, postgres_url) as made, open_scene(made, tmp_path) as scene:
+        yield scene
+
+
+@pytest.fixture
+def telegram() -> Iterator[FakeTelegram]:
+    """Telegram's side of a bot."""
+    with FakeTelegram(TOKEN) as started:
+        yield started
+
+
+@pytest.fixture
+def working(house: House) -> Iterator[list[Working]]:
+    """Workers that are stopped at the end, before the store goes."""
+    started: list[Working] = []
+    yield started
+    for worker in started:
+        worker.stop()

@@ -7,11 +7,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 
+import tenure
+from tenure.gateway import look
 from tenure.gateway.settings import GatewaySettings, SourceSettings
 from tenure.gateway.sources import SOURCES
+from tests.support.child import run_child
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "gateway.md").read_text("utf-8")
@@ -36,12 +41,29 @@ def test_the_files_of_the_docs_make_a_gateway(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stdout == "['bot'] ['gateway.bot', 'on_update']\n", done.stderr
+    assert done.stdout == "['bot'] ['gateway.bot', 'gateway.bot.notice', 'on_update']\n", done.stderr
 
 
 def test_the_generic_example_of_the_docs_is_what_settings_take() -> None:
     [block] = re.findall(r"```toml\n(\[\[sources\]\]\nslug = \"shop\".*?)```", TEXT, re.DOTALL)
     msgspec.convert(tomllib.loads(block), GatewaySettings)
+
+
+def test_the_bot_of_the_docs_has_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    [block] = re.findall(r"```toml\n(\[\[sources\]\]\nslug = \"bot\".*?)```", TEXT, re.DOTALL)
+    monkeypatch.setenv("BOT_SECRET", "abc")
+    monkeypatch.setenv("BOT_TOKEN", "123:abc")
+    app = tenure.App("sqlite:///never-opened.db")
+
+    @app.job
+    async def on_update(update: dict[str, Any]) -> None: ...
+
+    assert look(app, tomllib.loads(block))[1] == []
+
+
+def test_the_telegram_of_the_docs_can_be_started() -> None:
+    [block] = re.findall(r"```python\n(from tenure.testing.telegram.*?)```", TEXT, re.DOTALL)
+    assert run_child(block).startswith("http://127.0.0.1:")
 
 
 def test_the_docs_name_every_setting_and_every_source() -> None:

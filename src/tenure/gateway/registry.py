@@ -22,6 +22,7 @@ from tenure.gateway.handlers import HANDLERS, Handler
 from tenure.gateway.secrets import Masker, resolve
 from tenure.gateway.settings import GatewaySettings, SourceSettings, read
 from tenure.gateway.sources import SOURCES, Source
+from tenure.gateway.telegram.checks import telegram_problems, token_of
 from tenure.job import Order
 from tenure.newjob import check_name, check_whole
 
@@ -102,8 +103,8 @@ def look(app: App, config: Config, *, store: bool = True, secrets: bool = True) 
             builder.wrong("the slug is used more than once; give each source its own")
         if source.is_async and not has_store:
             builder.wrong("async needs a store, and there is none; set TENURE_URL, or async = false")
-        route = builder.route(inline=settings.inline_secrets, secrets=secrets)
-        known += builder.secrets
+        route = builder.route(inline=settings.inline_secrets, secrets=secrets, store=has_store)
+        known += builder.secrets + builder.tokens
         if route is not None:
             routes[source.slug] = route
     return Registry(settings=settings, routes=routes, mask=Masker(known), **spans), problems
@@ -115,16 +116,17 @@ class _Builder:
     def __init__(self, app: App, settings: SourceSettings, who: str, problems: list[str]) -> None:
         self._app, self._settings, self._who, self._problems = app, settings, who, problems
         self.secrets: list[str] = []
+        self.tokens: list[str] = []
 
     def wrong(self, sentence: str) -> None:
         self._problems.append(f"{self._who}: {sentence.rstrip('.')}{'' if sentence.endswith('?') else '.'}")
 
-    def route(self, *, inline: bool, secrets: bool) -> Route | None:
+    def route(self, *, inline: bool, secrets: bool, store: bool) -> Route | None:
         before = len(self._problems)
         settings = self._settings
         self._names()
         kind = self._type()
-        handler = self._handler()
+        handler = self._handler(inline=inline, store=store)
         window = self._span(
             "dedupe", settings.dedupe, Source.window if kind is None else kind.window, zero=True
         )
@@ -135,6 +137,7 @@ class _Builder:
         self._other_spans()
         if secrets and kind is not None:
             self._secrets(kind, inline=inline)
+            self._token(inline=inline)
         if kind is None or handler is None or len(self._problems) > before:
             return None
         return Route(
@@ -160,6 +163,10 @@ class _Builder:
             self.wrong(f'order_by must be "header:…" or "json:…", got {settings.order_by!r}')
         if settings.url is not None and not _is_url(settings.url):
             self.wrong("url must be http:// or https:// with a host and no password")
+        if not _is_url(settings.api) or "?" in settings.api or "#" in settings.api:
+            self.wrong("api must be http:// or https:// with a host, and no password or query")
+        for problem in telegram_problems(settings):
+            self.wrong(problem)
         for name, low, high in (
             ("max_attempts", 1, 2_147_483_647),
             ("priority", -32_768, 32_767),
@@ -183,13 +190,13 @@ class _Builder:
             self.wrong("json = false is for generic sources")
         return found
 
-    def _handler(self) -> Handler | None:
+    def _handler(self, *, inline: bool, store: bool) -> Handler | None:
         name, _, argument = self._settings.handler.partition(":")
         found = HANDLERS.get(name)
         if found is None:
             self.wrong(f"there is no handler {name!r}; {_nearest(name, HANDLERS)}")
             return None
-        made = found(self._app, self._settings, argument)
+        made = found(self._app, self._settings, argument, inline=inline, store=store)
         for problem in made.problems():
             self.wrong(problem)
         return made
@@ -223,6 +230,15 @@ class _Builder:
             self.wrong('it has no secret; write secrets = ["env:NAME"]')
         for problem in kind.problems(settings, self.secrets):
             self.wrong(problem)
+
+    def _token(self, *, inline: bool) -> None:
+        if self._settings.token is not None and self._settings.type == "telegram":
+            token, problem = token_of(self._settings.token, inline=inline)
+            if problem is not None:
+                self.wrong(problem)
+            if token is not None:
+                # The second half by itself is as good as a key.
+                self.tokens += [token, token.partition(":")[2]]
 
 
 def _span(

@@ -87,6 +87,12 @@ class SourceSettings(
     check: Check = Check()
     url: str | None = None
     """Where a handler that forwards sends to."""
+    token: str | None = None
+    """A Telegram bot's token, by reference: "env:BOT_TOKEN"."""
+    api: str = "https://api.telegram.org"
+    """Where Telegram's Bot API is."""
+    apology: str | None = None
+    """What a person is told whose update finally failed; "": nothing; None: a sentence of ours, where there is a token."""
     options: dict[str, Any] = {}
     """What only its handler reads."""
 

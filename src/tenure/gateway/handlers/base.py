@@ -25,7 +25,11 @@ class Misfit(Exception):
 class Handler(Protocol):
     """Handles the deliveries of one source."""
 
-    def __init__(self, app: App, settings: SourceSettings, argument: str) -> None: ...
+    def __init__(
+        self, app: App, settings: SourceSettings, argument: str, *, inline: bool = False, store: bool = True
+    ) -> None:
+        """`inline`: secrets may stand in the settings themselves; `store`: the app has one that may be used."""
+        ...
 
     def problems(self) -> list[str]:
         """What keeps it from working, one sentence each, without a full stop."""

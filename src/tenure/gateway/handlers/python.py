@@ -31,7 +31,15 @@ _THREADS = 64
 class PythonHandler:
     """Calls one kind's function; how often and how long is the source's to say, not the kind's."""
 
-    def __init__(self, app: App, settings: SourceSettings, argument: str) -> None:  # noqa: ARG002 - its shape
+    def __init__(
+        self,
+        app: App,
+        settings: SourceSettings,  # noqa: ARG002 - its shape
+        argument: str,
+        *,
+        inline: bool = False,  # noqa: ARG002 - its shape
+        store: bool = True,  # noqa: ARG002 - its shape
+    ) -> None:
         self._app, self._name = app, argument
         self._kind: Kind[Any, Any, Any] | None = app.kinds.get(argument)
         self._parameter, self._whole = "", False

@@ -1,0 +1,1 @@
+"""Telegram's Bot API: calling it, sending at a pace it takes, and who may use a bot."""

@@ -1,0 +1,67 @@
+"""What an update says of itself, whatever its type: who did something, in which chat, and with which words.
+
+Nothing here raises: what is not there, or not what Telegram sends, is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+__all__ = ["Seen", "look"]
+
+_PEOPLE = (("from",), ("user",), ("boost", "source", "user"), ("source", "user"))
+_CHATS = (("chat",), ("message", "chat"), ("boost", "chat"))
+
+
+class Seen(NamedTuple):
+    """One update."""
+
+    id: int | None = None
+    kind: str = ""
+    """The one member beside update_id: message, callback_query, …"""
+    person: int | None = None
+    chat: int | None = None
+    private: bool = True
+    """Whether the chat is the person's own with the bot."""
+    text: str | None = None
+
+    @property
+    def home(self) -> int | None:
+        """Where the person alone is told something."""
+        return self.chat if self.private and self.chat is not None else self.person
+
+
+def look(event: Any) -> Seen:
+    """What is known of an update."""
+    if not isinstance(event, dict):
+        return Seen()
+    kind = next((name for name in event if name != "update_id"), "")
+    inner = event.get(kind)
+    text = _at(inner, "text")
+    chats = [chat for path in _CHATS if isinstance(chat := _at(inner, *path), dict)]
+    where = chats[0] if chats else {}
+    return Seen(
+        id=_whole(event.get("update_id")),
+        kind=kind,
+        person=_first(_whole(_at(inner, *path, "id")) for path in _PEOPLE),
+        chat=_whole(where.get("id")),
+        private=where.get("type", "private") == "private",
+        text=text if isinstance(text, str) else None,
+    )
+
+
+def _at(value: Any, *path: str) -> Any:
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _first(found: Iterable[int | None]) -> int | None:
+    return next((value for value in found if value is not None), None)
