@@ -14,11 +14,11 @@ what it raises for a failure with a wait of its own and for a cancellation.
 
 from __future__ import annotations
 
-import traceback as tb
 from dataclasses import dataclass
 from typing import Any
 
 from tenure.duration import Duration
+from tenure.story import story
 
 __all__ = [
     "Bury",
@@ -54,7 +54,7 @@ class Fail:
     @classmethod
     def of(cls, error: BaseException, retry_in: Duration | None = None) -> Fail:
         """The failure that an exception tells of, with its traceback."""
-        return cls(_told(error), retry_in, kind=type(error).__qualname__, traceback=_story(error))
+        return cls(_told(error), retry_in, kind=type(error).__qualname__, traceback=story(error))
 
 
 def _told(error: BaseException) -> str:
@@ -63,13 +63,6 @@ def _told(error: BaseException) -> str:
         return str(error) or repr(error)
     except Exception:
         return f"<{type(error).__qualname__} whose text could not be read>"
-
-
-def _story(error: BaseException) -> str | None:
-    try:
-        return "".join(tb.format_exception(error))
-    except Exception:
-        return None
 
 
 @dataclass(unsafe_hash=True)
