@@ -16,7 +16,7 @@ OURS, THEIRS, INK, FAINT = "#2f6f4f", "#b9c0c7", "#1f2328", "#6e7781"
 _STYLE = 'font-family="system-ui, -apple-system, Segoe UI, sans-serif"'
 CHARTS = {
     "drain": ("drain", "rate", "Jobs drained a second, one worker", False),
-    "enqueue": ("enqueue", "rate", "Single enqueues a second, each durable before it returns", False),
+    "enqueue": ("enqueue", "rate", "Single enqueues a second (durable, but for those on Redis)", False),
     "latency": ("pickup", "p50", "Pick-up on an idle worker, median, in ms (shorter is better)", True),
 }
 
