@@ -18,7 +18,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-layouts clean
+.PHONY: help up bot demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -26,6 +26,9 @@ help: ## Print the targets
 
 up: $(VENV)/.installed ## Install Tenure into .venv and watch a worker crawl a small site, on SQLite
 	@$(BIN)/python -m examples.crawler --fresh $(ARGS)
+
+bot: $(VENV)/.developed ## Watch a Telegram bot answer four people, without an account or a network
+	@$(BIN)/python -m examples.telegram_bot
 
 demo: $(VENV)/.installed ## Show, line by line, what happens to a handful of jobs
 	@$(BIN)/python -m tenure.demo

@@ -67,13 +67,15 @@ def test_help_teaches_how_to_begin(tmp_path: Path) -> None:
             "tenure worker shop.jobs:app",
             "$TENURE_URL",
             "worker",
+            "gateway",
+            "up",
             "janitor",
             "Commands:",
         ):
             assert word in text
 
 
-@pytest.mark.parametrize("command", ["worker", "janitor", "demo"])
+@pytest.mark.parametrize("command", ["worker", "gateway", "up", "janitor", "demo"])
 def test_every_command_has_help_of_its_own(tmp_path: Path, command: str) -> None:
     told = tenure_command(tmp_path, command, "--help")
     assert told.returncode == 0

@@ -78,7 +78,18 @@ COMMAND = "import sys; from tenure.cli import main; main({args!r}, standalone_mo
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["--version"], ["worker", "--help"], ["janitor", "--help"]], ids=" ".join
+    "args",
+    [
+        ["--help"],
+        ["--version"],
+        ["worker", "--help"],
+        ["janitor", "--help"],
+        ["up", "--help"],
+        ["gateway", "--help"],
+        ["gateway", "check", "--help"],
+        ["gateway", "telegram", "set-webhook", "--help"],
+    ],
+    ids=" ".join,
 )
 def test_the_commands_help_needs_no_driver_and_no_event_loop(args: list[str]) -> None:
     program = (

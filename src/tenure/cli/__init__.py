@@ -13,6 +13,8 @@ __all__ = ["main"]
 
 _COMMANDS: Final = {
     "worker": "Run a worker: claim jobs, run them, settle them.",
+    "gateway": "Take webhooks, and store each as a job before it is answered.",
+    "up": "Run worker, janitor and gateway in one process.",
     "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
     "demo": "Show what happens to a handful of jobs, on SQLite, in a temporary file.",
 }
@@ -53,6 +55,7 @@ def main() -> None:
     \b
     tenure demo                   see it at work, on SQLite, in a temporary file
     tenure worker shop.jobs:app   run the jobs of the tenure.App named app in shop/jobs.py
+    tenure up shop.jobs:app       the same, and the webhooks that gateway.toml tells of
 
     The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db.
     `tenure COMMAND --help` tells more.

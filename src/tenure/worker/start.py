@@ -34,9 +34,10 @@ from tenure.worker.pool import PARENT as _POOL_PARENT
 from tenure.worker.pool import Pool
 from tenure.worker.run import Middleware
 from tenure.worker.settings import WorkerSettings, lines_of, positive_span
+from tenure.worker.turn import Front, InTurn
 from tenure.worker.worker import Worker
 
-__all__ = ["Startable", "make_worker", "start", "worker_settings"]
+__all__ = ["Startable", "make_worker", "run_here", "start", "worker_settings"]
 
 log = logging.getLogger("tenure")
 _SWITCH = 0.001
@@ -94,8 +95,8 @@ def worker_settings(
     )
 
 
-def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
-    """A worker for this app."""
+def make_worker(app: Startable, settings: WorkerSettings, *, address: str | None = None) -> Worker:
+    """A worker for this app; its child processes import it from `address`, if not from its own."""
 
     def chores(queue: Queue, listeners: Listeners, name: str) -> Janitor:
         return Janitor(
@@ -107,7 +108,7 @@ def make_worker(app: Startable, settings: WorkerSettings) -> Worker:
         app.kinds,
         app.open,
         settings,
-        address=app.address,
+        address=address or app.address,
         listeners=app.listeners,
         middleware=app.middlewares,
         chores=chores,
@@ -128,17 +129,20 @@ def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
             run_here(make_worker(app, settings), settings)
 
 
-def run_here(worker: Worker, settings: WorkerSettings) -> None:
-    """Run a worker in this process until a signal stops it."""
+def run_here(worker: Worker, settings: WorkerSettings, front: Front | None = None) -> None:
+    """Run a worker, and what takes requests before it, in this process until a signal stops them."""
     end = _End(worker, settings.grace.total_seconds())
-    worker.on_stop = end.near
+    if front is None:
+        worker.on_stop, stop = end.near, worker.stop
+    else:
+        stop = InTurn(worker, front, end.near).stop
     told: set[int] = set()
 
     def on_signal(number: int, _frame: object) -> None:
         # A pool's worker may hear the same word from its parent and from whoever tells all processes: once is meant.
         if number not in told or _POOL_PARENT not in os.environ:
             told.add(number)
-            worker.stop()
+            stop()
 
     before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
     parent = _Parent(worker)
@@ -146,6 +150,8 @@ def run_here(worker: Worker, settings: WorkerSettings) -> None:
     switching = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
     try:
+        if front is not None:
+            front.start()
         asyncio.run(worker.run())
     finally:
         sys.setswitchinterval(switching)

@@ -76,6 +76,8 @@ class Worker:
         self._middleware, self._chores, self._place = middleware, chores, place
         self._held: set[Claim] = set()
         self._stops = 0
+        self.grace = settings.grace.total_seconds()
+        """How long stopping may take, in seconds; less is left where others had to stop first."""
         self.on_stop: Callable[[], None] | None = None
         """Called when it is told to stop; the first to know."""
         self._ended = self._ended_apart = 0
@@ -205,7 +207,7 @@ class Worker:
         try:
             await self._stopping.wait()
         finally:
-            await drain(self._parts, slots, self._leaving, self._settings.grace.total_seconds())
+            await drain(self._parts, slots, self._leaving, self.grace)
 
     async def _slot(self, line: Line, place: int) -> None:
         """Run what the line holds, whatever happens, until it is closed."""

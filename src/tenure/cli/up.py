@@ -1,0 +1,154 @@
+"""`tenure up [APP]`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.cli.gateway.options import CONFIG, make_gateway, serving_options
+from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
+
+if TYPE_CHECKING:
+    from tenure.app import App
+    from tenure.cli.serving import Bound
+    from tenure.gateway.asgi import Gateway
+    from tenure.worker.settings import WorkerSettings
+
+__all__ = ["command"]
+
+_LEAST = 0.5
+"""How long closing may take, whatever is left of the grace period, in seconds."""
+
+
+@click.command("up")
+@click.argument("app", required=False)
+@click.option("-f", "--config", help=f"The gateway's settings.  [default: {CONFIG}, where there is one]")
+@serving_options
+@click.option("-q", "--queue", "queues", multiple=True, metavar="NAME[:N]", help="A queue, and how many of its jobs at a time; '*' is every queue not named. May be given several times.")  # fmt: skip
+@click.option("-c", "--concurrency", type=int, help="How many jobs at a time, for queues without a number of their own.  [default: 50]")  # fmt: skip
+@click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
+@click.option("--json", "as_json", is_flag=True, help="Tell what runs where as one line of JSON.")
+@click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
+@click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
+def command(
+    app: str | None,
+    config: str | None,
+    queues: tuple[str, ...],
+    concurrency: int | None,
+    lease: str | None,
+    grace: str,
+    as_json: bool,
+    log_format: str,
+    log_level: str,
+    **serving: Any,
+) -> None:
+    """Run everything in one process: a worker, its janitor and, where there are settings for one, the gateway.
+
+    \b
+    tenure up bot:app                       the jobs of the app in bot.py, and the sources of gateway.toml
+    tenure up bot:app -f hooks.toml -c 10   other settings, ten jobs at a time
+    tenure up                               gateway.toml alone, where no handler is python:…
+
+    The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db. The first Ctrl-C
+    or SIGTERM answers the requests under way, then finishes the jobs that run; the second waits for nobody.
+    """
+    from tenure.worker.start import worker_settings
+
+    set_up(log_format, log_level)
+    settings = worker_settings(
+        queues=list(queues) or None, concurrency=concurrency, lease=lease, grace=grace, prefetch=3_000
+    )
+    if config is None and Path(CONFIG).is_file():
+        config = CONFIG
+    if config is not None:
+        gateway = make_gateway(app, config)
+        _with_gateway(gateway, settings, app, config, as_json=as_json, **serving)
+    elif app is not None:
+        _alone(app, settings, as_json=as_json)
+    else:
+        raise click.UsageError(f"there is nothing to run: name an app (tenure up module:app), or write {CONFIG}")  # fmt: skip
+
+
+def _alone(address: str, settings: WorkerSettings, *, as_json: bool) -> None:
+    """A worker, as `tenure worker` runs it."""
+    from tenure.logs import log_alike
+    from tenure.worker.address import load
+    from tenure.worker.start import make_worker, run_here
+
+    app = load(address)
+    worker = make_worker(app, settings)
+    _tell(app, settings, None, as_json=as_json)
+    with log_alike():
+        run_here(worker, settings)
+
+
+def _with_gateway(
+    gateway: Gateway,
+    settings: WorkerSettings,
+    address: str | None,
+    config: str,
+    *,
+    as_json: bool,
+    host: str,
+    port: int,
+    certfile: str | None,
+    keyfile: str | None,
+) -> None:
+    """Both: bound and opened before anything runs, so that either all of it starts or nothing does."""
+    import asyncio
+
+    from tenure.cli.attached import ADDRESS, tell
+    from tenure.cli.serving import Serving, bind, ended_well, leave_within, server_config
+    from tenure.errors import UsageError
+    from tenure.logs import log_alike
+    from tenure.worker.start import make_worker, run_here
+
+    app, grace = gateway.app, settings.grace.total_seconds()
+    if not app.kinds:
+        raise UsageError("there are no jobs to work on; `tenure gateway` serves sources that are not async")
+    tell(address, config)
+    worker = make_worker(app, settings, address=ADDRESS)
+    # No lifespan: at its end the gateway would close the app, which the worker uses for longer.
+    made = server_config(gateway, grace=grace / 2, certfile=certfile, keyfile=keyfile, lifespan="off")
+    bound = bind(host, port, tls=certfile is not None)
+    serving = Serving(
+        made, bound, ready=lambda: _tell(app, settings, (gateway, bound), as_json=as_json),
+        ended=lambda: None if serving.told else os.kill(os.getpid(), signal.SIGTERM),
+    )  # fmt: skip
+    try:
+        asyncio.run(app.aqueue())
+        with log_alike():
+            run_here(worker, settings, serving)
+    finally:
+        leave_within(max(serving.left(grace), _LEAST))
+        serving.stop()
+        serving.join(grace)
+        bound.listening.close()
+        asyncio.run(app.aclose())
+    ended_well(serving)
+
+
+def _tell(app: App, settings: WorkerSettings, front: tuple[Gateway, Bound] | None, *, as_json: bool) -> None:
+    """What runs where."""
+    from tenure.cli.gateway.sources import table, told
+    from tenure.config import without_password
+
+    kinds, lines = sorted(app.kinds), [line.name for line in settings.lines]
+    store = without_password(app.url)
+    if as_json:
+        sources = {} if front is None else {"url": front[1].url, "sources": told(front[0].registry.settings)}
+        about = {"store": store, "worker": {"lines": lines, "kinds": kinds}, "gateway": sources or None}
+        click.echo(json.dumps(about))
+        return
+    click.echo(f"store    {store}")
+    click.echo(f"worker   {' '.join(lines)} jobs at a time, janitor included: {', '.join(kinds)}")
+    if front is not None:
+        click.echo(f"gateway  {front[1].url}")
+        for line in table(front[0].registry.settings):
+            click.echo(f"         {line}")
+    click.echo("Ctrl-C stops it all")
