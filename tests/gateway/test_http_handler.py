@@ -299,6 +299,32 @@ def test_no_error_shows_a_secret_or_what_was_answered(
         assert KEYS[0].removeprefix("whsec_") not in told
 
 
+@pytest.mark.parametrize("then", [None, "http"], ids=["http", "auth"])
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("", "the secret env:OUT_SECRET is not set."),
+        ("whsec_!!", "options.secret must be base64, with or without whsec_ before it."),
+    ],
+)
+def test_a_secret_that_cannot_be_signed_with_is_told_at_start(
+    one: Scene, monkeypatch: pytest.MonkeyPatch, value: str, problem: str, then: str | None
+) -> None:
+    monkeypatch.setenv("OUT_SECRET", value)
+    options = {"secret": "env:OUT_SECRET"} | ({} if then is None else {"then": then, "allow": [1]})
+    given = settings_of(
+        "telegram", handler="http" if then is None else "auth", url="https://example.org/", options=options,
+        token="inline:123456:abcdefghijklmnopqrstuvwxyzABCDEFGHI",
+    )  # fmt: skip
+    config = {"inline_secrets": True, "sources": [given]}
+    _, problems = tenure.gateway.look(one.stage.app, config)
+    assert problems == [f"source 'telegram': {problem}"]
+    monkeypatch.setenv("OUT_SECRET", KEYS[0])
+    registry, problems = tenure.gateway.look(one.stage.app, config)
+    assert problems == []
+    assert KEYS[0].removeprefix("whsec_") not in registry.mask(f"it says {KEYS[0]}")
+
+
 @pytest.mark.parametrize("value", ["", "whsec_!!", "whsec_"])
 def test_without_its_secret_nothing_is_sent_unsigned(
     one: Scene, monkeypatch: pytest.MonkeyPatch, value: str

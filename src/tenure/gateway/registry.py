@@ -138,6 +138,8 @@ class _Builder:
         if secrets and kind is not None:
             self._secrets(kind, inline=inline)
             self._token(inline=inline)
+        if secrets and handler is not None:
+            self._sending(handler)
         if kind is None or handler is None or len(self._problems) > before:
             return None
         return Route(
@@ -230,6 +232,13 @@ class _Builder:
             self.wrong('it has no secret; write secrets = ["env:NAME"]')
         for problem in kind.problems(settings, self.secrets):
             self.wrong(problem)
+
+    def _sending(self, handler: Handler) -> None:
+        for value, problem in handler.secrets():
+            if problem is not None:
+                self.wrong(problem)
+            if value is not None:
+                self.tokens += [value, value.removeprefix("whsec_")]
 
     def _token(self, *, inline: bool) -> None:
         if self._settings.token is not None and self._settings.type == "telegram":

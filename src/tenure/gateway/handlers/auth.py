@@ -106,6 +106,10 @@ class AuthHandler:
             return ["options.codes needs a store, and there is none; set TENURE_URL, or codes = false"]
         return [] if self._allow else ["options.allow is empty, and without a store nobody else may"]
 
+    def secrets(self) -> list[tuple[str | None, str | None]]:
+        """Those of the handler it hands over to."""
+        return [] if self._then is None else self._then.secrets()
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Hand over what those send who may; a result of ours says what became of the others."""
         seen = look(delivery.event)

@@ -35,6 +35,10 @@ class Handler(Protocol):
         """What keeps it from working, one sentence each, without a full stop."""
         ...
 
+    def secrets(self) -> list[tuple[str | None, str | None]]:
+        """What it needs to send on, looked up now: each secret, or why it cannot be used."""
+        ...
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Handle one; `context.claimed` tells whether a worker runs it."""
         ...

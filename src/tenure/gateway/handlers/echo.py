@@ -39,6 +39,10 @@ class EchoHandler:
             found.append("handler: echo takes no argument")
         return found + token_needed(self._settings, "echo")
 
+    def secrets(self) -> list[tuple[str | None, str | None]]:
+        """None of its own."""
+        return []
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Say what was said."""
         seen = look(delivery.event)

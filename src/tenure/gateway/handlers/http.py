@@ -67,6 +67,11 @@ class HttpHandler:
             found.append("handler: http needs httptools; pip install 'tenure[gateway]'")
         return found
 
+    def secrets(self) -> list[tuple[str | None, str | None]]:
+        """Those that it signs with."""
+        ill_written = self._options.about_secrets(inline=self._inline)
+        return [] if ill_written else [self._look(reference) for reference in self._options.secrets]
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Send it on; what came back is a success, or raised as what it means."""
         name = str(context.id) if context.claimed else self._name(delivery)
@@ -143,17 +148,23 @@ class HttpHandler:
         return " ".join(f"v1,{b64encode(signed(key, message)).decode()}" for key in keys)
 
     def _key(self, reference: str) -> bytes:
+        value, problem = self._look(reference)
+        if value is None:
+            raise UsageError(
+                f"source {self._settings.slug!r} cannot sign: {problem}; whoever handles it needs it"
+            )
+        return key_of(value)
+
+    def _look(self, reference: str) -> tuple[str | None, str | None]:
+        """A secret that can be signed with, or why it cannot."""
         value, problem = resolve(reference, inline=self._inline)
         try:
-            key = key_of(value or "")
+            usable = value is not None and bool(key_of(value))
         except ValueError:
-            key = b""
-        if not key:
-            why = problem or "options.secret must be base64, with or without whsec_ before it"
-            raise UsageError(
-                f"source {self._settings.slug!r} cannot sign: {why}; whoever handles it needs it"
-            )
-        return key
+            usable = False
+        if usable:
+            return value, None
+        return None, problem or "options.secret must be base64, with or without whsec_ before it"
 
 
 def _names_a_user(url: str) -> bool:

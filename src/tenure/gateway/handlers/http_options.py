@@ -64,7 +64,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     def problems(self, settings: SourceSettings, *, inline: bool) -> list[str]:
         """What makes no sense in these values."""
         return [
-            *self._about_secrets(inline=inline),
+            *self.about_secrets(inline=inline),
             *self._about_timeout(settings),
             *(
                 f'options.give_up must hold statuses from 300 to 599 and "3xx", "4xx" or "5xx", got {one!r}'
@@ -83,7 +83,8 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
             ),
         ]
 
-    def _about_secrets(self, *, inline: bool) -> list[str]:
+    def about_secrets(self, *, inline: bool) -> list[str]:
+        """What is wrong with how they are written."""
         known = ("env:", "file:", "inline:") if inline else ("env:", "file:")
         well = all(s.startswith(known) for s in self.secrets)
         return [] if well else ["options.secret must be written env:NAME or file:/path"]

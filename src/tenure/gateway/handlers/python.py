@@ -64,6 +64,10 @@ class PythonHandler:
         self._whole = hints.get(self._parameter) is Delivery
         return []
 
+    def secrets(self) -> list[tuple[str | None, str | None]]:
+        """None of its own."""
+        return []
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Call it, on this event loop or, if it is a plain def, in a thread."""
         kind = self._kind
