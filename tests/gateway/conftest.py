@@ -1,4 +1,4 @@
-"""Fixtures of the gateway's tests: a house on each store."""
+"""Fixtures of the gateway's tests: a house on each store, and a gateway as a process on each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from tenure.testing.telegram import FakeTelegram
 from tests.gateway.bot import TOKEN
 from tests.gateway.house import House
+from tests.gateway.process import GatewayProcess
 from tests.support.fresh import fresh_url
 from tests.support.workers import Scene, open_scene
 from tests.worker.house import Working
@@ -44,6 +45,14 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> 
     """A fresh store on which processes are started; a test may name one kind of store alone."""
     with fresh_url(request.param, tmp_path, postgres_url) as made, open_scene(made, tmp_path) as scene:
         yield scene
+
+
+@pytest.fixture
+def gateway(scene: Scene) -> Iterator[GatewayProcess]:
+    """The ledger's gateway, as a process on that store."""
+    started = GatewayProcess(scene)
+    yield started
+    started.close()
 
 
 @pytest.fixture

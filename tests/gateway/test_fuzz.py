@@ -1,70 +1,292 @@
-"""Whatever is sent to whatever address: only documented answers, no secret, nothing of the request."""
+"""Whatever is sent to whatever address: only documented answers, no secret anywhere, nothing of the request said back."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
-from collections.abc import Iterator
+import re
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tenure
+import tenure.gateway
+from bench.measure import say
+from tenure.testing.telegram import FakeTelegram
+from tests.gateway.fuzzing import (
+    CANARIES,
+    MARK,
+    MAX_BODY,
+    PASSWORD,
+    TOKEN,
+    Sent,
+    proofs_in,
+    raws,
+    sents,
+    sources,
+)
 from tests.gateway.house import House, Served
-from tests.gateway.signing import BODIES, SECRETS, SENDERS, body_of, headers_of, settings_of
+from tests.gateway.signing import SECRETS, body_of, headers_of
+from tests.worker.house import Working, until
 
+T = TypeVar("T")
 ANSWERS = {200, 400, 401, 404, 405, 408, 413}
-MARK = b"echo-me-if-you-dare"
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
+FAILS = {"telegram-fails-sync", "telegram-http-sync"}
+"""Sync sources whose handlers fail: 503."""
+SAYS_BACK = {"telegram-echo-sync"}
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
+rounds = pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param(150, id="some"),
+        pytest.param(2_500, id="many", marks=[pytest.mark.proof, pytest.mark.timeout(600)]),
+    ],
 )
-bodies = st.one_of(
-    st.binary(max_size=300),
-    json_values.map(lambda v: json.dumps(v).encode()),
-    st.sampled_from(SENDERS).map(body_of),
-    st.tuples(
-        st.sampled_from(SENDERS),
-        st.sampled_from(["update_id", "id", "message", "type", "event"]),
-        json_values,
-    ).map(lambda t: json.dumps({**BODIES[t[0]], t[1]: t[2]}).encode()),
-)
-values = st.text(st.characters(min_codepoint=32, max_codepoint=255, blacklist_characters="\x7f"), max_size=60)
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder: Path = tmp_path_factory.mktemp("fuzz")
-    house = House(f"sqlite:///{folder}/jobs.db")
-    yield house.serve(
-        *(settings_of(sender) for sender in SENDERS),
-        *(settings_of(sender, slug=f"{sender}-sync", **{"async": False}) for sender in SENDERS),
-    )
-    house.close()
+class Ear(logging.Handler):
+    """Every log record of every logger, as its text with tracebacks."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.heard: list[str] = []
+        self.alarms: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(self.format(record))
+        if record.levelno >= logging.ERROR:
+            self.alarms.append(self.heard[-1])
+
+    def told(self) -> str:
+        """What was said since the last time."""
+        said, self.heard = "\n".join(self.heard), []
+        return said
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
+@pytest.fixture
+def ear() -> Iterator[Ear]:
+    root, made = logging.getLogger(), Ear()
+    before = root.level
+    root.addHandler(made)
+    root.setLevel(logging.DEBUG)
+    yield made
+    root.removeHandler(made)
+    root.setLevel(before)
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    """A Telegram that refuses our bot's token."""
+    with FakeTelegram(token="1:another-bot") as telegram:
+        yield telegram.url
+
+
+@pytest.fixture
+def fuzzed(light: House) -> House:
+    """A house with handlers that tell what they should not."""
+
+    @light.app.job
+    async def fails(ctx: tenure.Context, event: dict[str, Any]) -> None:
+        # A worker knows no source's secrets, only what a bot's token looks like.
+        raise RuntimeError(
+            f"it is {TOKEN}" if ctx.claimed else " and ".join((TOKEN, PASSWORD, *SECRETS.values()))
+        )
+
+    @light.app.job
+    def whole(delivery: tenure.gateway.Delivery) -> None:
+        assert isinstance(delivery.body, bytes)
+
+    return light
+
+
+def play(examples: int, strategy: st.SearchStrategy[T], one: Callable[[T], None]) -> None:
+    """So many examples."""
+    quiet = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    quiet(given(strategy)(one))()
+
+
+def answers_of(sent: Sent) -> set[int]:
+    """What this request may be answered."""
+    return ANSWERS | {503} if sent.slug in FAILS else ANSWERS
+
+
+def check_silent(told: bytes | str, sent: Sent) -> None:
+    """Nothing that was said holds a secret, a signature, or what was marked in the request."""
+    text = told if isinstance(told, str) else told.decode("latin-1")
+    assert not [canary for canary in (*CANARIES, *proofs_in(sent.headers)) if canary in text], sent
+    assert MARK not in text or sent.slug in SAYS_BACK, sent
+
+
+def check_kept(house: House, ear: Ear, folder: Path, proofs: set[str]) -> None:
+    """Nothing that is kept holds a secret, whatever a worker made of it; nor does what that logged."""
+    assert ear.alarms == []
+    queue = house.app.queue
+    kinds = {job.kind for job in queue.list(limit=10_000)}
+    assert kinds
+    working = Working(house.app, {})
+    try:
+        for kind in kinds:
+            tried = tenure.Filter(kinds=[kind], states=["done", "dead", "scheduled"])
+            until(partial(queue.list, tried, limit=1), f"nothing of {kind} was tried")
+    finally:
+        working.stop()
+    with closing(apsw.Connection(str(folder / "jobs.db"))) as file:
+        tables: Any = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            rows: Any = file.execute(f'SELECT * FROM "{table}"')
+            for row in rows:
+                text = repr(row)
+                assert not [canary for canary in (*CANARIES, *proofs) if canary in text], (table, row)
+    text = ear.told()
+    assert not [canary for canary in (*CANARIES, *proofs) if canary in text]
+
+
+# Called as a server calls it
+
+
+class Direct:
+    """A gateway without a server: what it sends, whatever it receives."""
+
+    def __init__(self, gateway: tenure.gateway.Gateway) -> None:
+        self._gateway, self._runner = gateway, asyncio.Runner()
+
+    def ask(self, sent: Sent, pieces: int = 1, *, hangs_up: bool = False) -> list[Any]:
+        """The messages of the answer; none where the sender hung up before the end."""
+        size = len(sent.body) // pieces + 1
+        parts = [sent.body[at : at + size] for at in range(0, len(sent.body), size)] or [b""]
+        incoming: list[Any] = [
+            {"type": "http.request", "body": part, "more_body": at < len(parts)}
+            for at, part in enumerate(parts, 1)
+        ]
+        if hangs_up:
+            incoming[-1] = {"type": "http.disconnect"}
+        answer: list[Any] = []
+
+        async def receive() -> Any:
+            return incoming.pop(0) if incoming else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            answer.append(message)
+
+        headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in sent.headers]
+        path, _, query = sent.path.partition("?")
+        scope = {
+            "type": "http", "method": sent.method, "path": path, "query_string": query.encode(), "headers": headers
+        }  # fmt: skip
+        self._runner.run(self._gateway(scope, receive, send))
+        return answer
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+@rounds
 def test_every_route_gives_only_documented_answers(
-    served: Served, caplog: pytest.LogCaptureFixture, data: st.DataObject
+    fuzzed: House, ear: Ear, api: str, tmp_path: Path, requests: int
 ) -> None:
-    sender = data.draw(st.sampled_from(SENDERS))
-    body = data.draw(bodies)
-    headers = data.draw(st.sampled_from(["good", "junk", "none"]))
-    given = headers_of(sender, body) if headers != "none" else {}
-    if headers == "junk":
-        given = {name: data.draw(values) for name in given}
-    path = data.draw(st.sampled_from([f"/{sender}", f"/{sender}-sync", "/healthz", "/readyz", "/nobody"]))
-    method = data.draw(st.sampled_from(["POST"] * 6 + ["GET", "PUT", "HEAD"]))
-    with caplog.at_level(logging.DEBUG):
-        answer = served.ask(method, path, body, {**given, "X-Mark": MARK.decode()})
-    assert answer.status in ANSWERS
-    told = answer.body + repr(answer.headers).encode() + caplog.text.encode()
-    assert MARK not in told
-    assert not any(secret.encode() in told for secret in SECRETS.values())
-    if headers == "good" and path == f"/{sender}" and method == "POST":
-        assert answer.status in (200, 400)
-    caplog.clear()
+    config = {"inline_secrets": True, "sources": sources(api)}
+    direct = Direct(tenure.gateway.asgi(fuzzed.app, config))
+    statuses: Counter[int] = Counter()
+    proofs: set[str] = set()
+
+    def one(drawn: tuple[Sent, int, bool]) -> None:
+        sent, pieces, hangs_up = drawn
+        answer = direct.ask(sent, pieces, hangs_up=hangs_up)
+        proofs.update(proofs_in(sent.headers))
+        check_silent(ear.told(), sent)
+        if not answer:
+            assert hangs_up
+            return
+        start, end = answer
+        statuses[start["status"]] += 1
+        assert start["status"] in answers_of(sent)
+        check_silent(repr(start["headers"]).encode() + end["body"], sent)
+        if start["status"] == 503:
+            assert (b"retry-after", b"5") in start["headers"]
+        if sent.meant and not hangs_up and len(sent.body) <= MAX_BODY:
+            assert start["status"] in (200, 400, 503)
+
+    try:
+        play(requests, st.tuples(sents(), st.integers(1, 5), st.sampled_from([False] * 9 + [True])), one)
+        body = body_of("telegram", update_id=10**9)
+        plain = Sent(
+            "telegram", "POST", "/telegram", tuple(headers_of("telegram", body).items()), body, honest=True
+        )
+        assert direct.ask(plain)[0]["status"] == 200
+    finally:
+        direct.close()
+    say(f"answers: {dict(statuses)}")
+    assert set(statuses) >= {200, 400, 401}
+    check_kept(fuzzed, ear, tmp_path, proofs)
+
+
+# As bytes
+
+
+def heard(line: socket.socket) -> bytes:
+    """What a connection says: an answer, and whatever else comes before it is closed."""
+    said = b""
+    with suppress(ConnectionError):
+        while b"\r\n\r\n" not in said.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n"):
+            piece = line.recv(65_536)
+            if not piece:
+                return said
+            said += piece
+        line.shutdown(socket.SHUT_WR)
+        while piece := line.recv(65_536):
+            said += piece
+    return said
+
+
+def spoken(served: Served, messages: list[bytes]) -> list[bytes]:
+    """What each of these is answered, each on a connection of its own, all at once."""
+    lines = [served.raw() for _ in messages]
+    try:
+        for line, message in zip(lines, messages, strict=True):
+            with suppress(ConnectionError):
+                line.sendall(message)
+        return [heard(line) for line in lines]
+    finally:
+        for line in lines:
+            line.close()
+
+
+@rounds
+def test_bytes_of_any_kind_get_documented_answers_or_none(
+    fuzzed: House, ear: Ear, api: str, tmp_path: Path, requests: int
+) -> None:
+    served = fuzzed.serve(*sources(api), body_deadline="250ms", header_deadline="250ms")
+    statuses: Counter[int] = Counter()
+    proofs: set[str] = set()
+    drawn: list[tuple[Sent, bytes]] = []
+
+    def one(raw: tuple[Sent, bytes]) -> None:
+        drawn.append(raw)
+
+    # First drawn, then sent many at once, since some are ended by a deadline alone.
+    play(requests, raws(), one)
+    for at in range(0, len(drawn), 50):
+        some, log = drawn[at : at + 50], ""
+        for (sent, message), said in zip(some, spoken(served, [m for _, m in some]), strict=True):
+            told = [int(status) for status in _STATUS.findall(said) if status != b"100"]
+            statuses.update(told)
+            assert set(told) <= answers_of(sent), message
+            assert 503 not in told or b"\r\nretry-after: 5\r\n" in said, message
+            log += ear.told()
+            check_silent(said, sent)
+            check_silent(log, sent)
+            proofs.update(proofs_in(sent.headers))
+    body = body_of("telegram", update_id=10**9)
+    assert served.post("telegram", body, headers_of("telegram", body)).status == 200
+    say(f"answers: {dict(statuses)}")
+    assert set(statuses) >= {200, 400, 401}
+    check_kept(fuzzed, ear, tmp_path, proofs)

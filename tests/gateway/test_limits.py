@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -126,6 +127,38 @@ def test_a_head_that_comes_too_slowly_closes_the_line(served: Served, sent: byte
         line.sendall(sent)
         assert line.recv(4_096) == b""
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /telegram HTTP/1.1\r\nX: ",
+        b"POST /",
+        b"POST /telegram HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+        b"POST /telegram HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
+    ],
+    ids=["header", "path", "behind the body", "between chunks"],
+)
+def test_what_is_no_body_and_does_not_end_is_400_long_before_any_deadline(light: House, sent: bytes) -> None:
+    served = light.serve(settings_of("telegram"), header_deadline="60s", body_deadline="60s")
+    answer = b""
+    with served.raw() as line, suppress(ConnectionError):  # what it does not read ends the line at once
+        for _ in range(8):
+            line.sendall(sent + b"y" * 65_536)
+            sent = b""
+        answer = line.recv(4_096)
+    assert answer[:13] in (b"HTTP/1.1 400 ", b"")
+    assert served.ask("GET", "/healthz").status == 200
+
+
+def test_blank_lines_after_a_request_do_not_keep_the_line_open(served: Served) -> None:
+    with served.raw() as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += line.recv(4_096)
+        line.sendall(b"\r\n")
+        assert line.recv(4_096) == b""
 
 
 def test_who_hangs_up_is_counted_and_harms_nobody(served: Served) -> None:

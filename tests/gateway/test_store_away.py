@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
 
 from tests.gateway.house import Answer, House, Served
 from tests.gateway.signing import body_of, headers_of, settings_of
+from tests.support.fresh import postgres_schema
 from tests.support.postgres import PostgresServer
 from tests.worker.house import until
 
@@ -69,3 +71,31 @@ def test_a_file_that_somebody_holds_is_503_until_it_is_free(light: House, tmp_pa
         other.close()
     until(lambda: send(served, 2).status == 200)
     assert {j.unique for j in light.app.queue.list()} == {"1", "2"}
+
+
+def say_to_all(postgres_url: str, setting: str, name: str) -> None:
+    """Set something for this run's own database, and end the sessions of this name, which do not have it."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" {setting}'.encode())
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", [name]
+        )
+
+
+def test_a_server_that_only_reads_is_503_until_it_writes_again(postgres_url: str) -> None:
+    """A primary that became a standby."""
+    with postgres_schema(postgres_url) as name:
+        house = House(f"{postgres_url}?schema={name}&application_name={name}")
+        try:
+            served = house.serve(settings_of("telegram"), store_deadline="1s")
+            assert send(served, 1).status == 200
+            say_to_all(postgres_url, "SET default_transaction_read_only = on", name)
+            away = send(served, 2)
+            assert (away.status, away.headers["retry-after"]) == (503, "5")
+            say_to_all(postgres_url, "RESET default_transaction_read_only", name)
+            until(lambda: send(served, 2).status == 200)
+            assert {j.unique for j in house.app.queue.list()} == {"1", "2"}
+        finally:
+            say_to_all(postgres_url, "RESET default_transaction_read_only", name)
+            house.close()

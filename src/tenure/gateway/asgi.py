@@ -95,6 +95,10 @@ class Gateway:
         except HungUp:
             self.counters.answered(slug, 0, 0.0, "hung up")
             return
+        except asyncio.CancelledError:  # the server has waited for long enough, and would say 500
+            self.counters.answered(slug, 503, 0.0, "stopping")
+            await _send(send, 503, {"ok": False, "error": "stopping"}, {"retry-after": _RETRY}, head=False)
+            raise
         except Exception as error:
             self._say(slug, "a request could not be answered", error)
             status, reason, headers = 503, "unexpected", {"retry-after": _RETRY}

@@ -1,7 +1,8 @@
 """Serving a gateway with uvicorn, with the limits that only a server can keep.
 
 An ASGI app is called once a request's headers have arrived, so their deadline is kept here: a connection that has not sent
-a whole head in time is closed. So is the number of connections. Needs the extra `gateway`.
+a whole head in time is closed, and one whose head does not end is answered 400, as is one that sends too much between or
+behind the pieces of a body. So is the number of connections. Needs the extra `gateway`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tenure.gateway.asgi import Gateway
 __all__ = ["uvicorn_config"]
 
 MAX_CONNECTIONS = 2_000
+MAX_HEAD = 65_536
+"""How many bytes may come that are no part of a body: a head, or what is between and behind chunks."""
 
 
 def uvicorn_config(
@@ -40,29 +43,45 @@ def uvicorn_config(
 
 
 def _protocol(seconds: float) -> type[HttpToolsProtocol]:
-    class Deadline(HttpToolsProtocol):
-        """Closes a connection whose request's head takes longer than `seconds`."""
+    class Careful(HttpToolsProtocol):
+        """Closes a connection whose request's head takes longer than `seconds`, or that sends too much beside bodies."""
 
         head: asyncio.TimerHandle | None = None
+        beside = 0
+        """Bytes since a head or a piece of a body was last complete."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._wait_for_head()
 
+        def data_received(self, data: bytes) -> None:
+            cycle: Any = self.cycle
+            if self.head is None and cycle is not None and cycle.response_complete:
+                self._wait_for_head()  # blank lines before a request begin no request, and would never end
+            self.beside += len(data)
+            super().data_received(data)
+            if self.beside > MAX_HEAD and not self.transport.is_closing():
+                self.send_400_response("Invalid HTTP request received.")
+
         def on_message_begin(self) -> None:
-            self._wait_for_head()
+            if self.head is None:
+                self._wait_for_head()
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
+            self.beside = 0
             self._head_is_here()
             super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self.beside = 0
+            super().on_body(body)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._head_is_here()
             super().connection_lost(exc)
 
         def _wait_for_head(self) -> None:
-            self._head_is_here()
             self.head = self.loop.call_later(seconds, self.transport.close)
 
         def _head_is_here(self) -> None:
@@ -70,4 +89,4 @@ def _protocol(seconds: float) -> type[HttpToolsProtocol]:
                 self.head.cancel()
                 self.head = None
 
-    return Deadline
+    return Careful
