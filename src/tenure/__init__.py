@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ClaimLost,
         FieldError,
         FieldTypeError,
+        FilterError,
         JobAsked,
         JobFailed,
         PayloadError,
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from tenure.outcome import Bury, Cancel, Cancelled, Crashed, Done, Fail, Outcome, Release, RetryIn, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
     from tenure.schedule import Fired, ScheduleSeen
-    from tenure.store.people import Bulk
+    from tenure.store.people import Bulk, Cancels
+    from tenure.store.search import Counted, Page
     from tenure.store.views import Explanation, WorkerSeen
     from tenure.summaries import summary
 
@@ -61,7 +63,7 @@ _HOME = {
     "tenure.app": ("App",),
     "tenure.client.queue": ("AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"),
     "tenure.errors": (
-        "ClaimLost", "FieldError", "FieldTypeError", "JobAsked", "JobFailed", "PayloadError", "StoreError", "StoreRefused",
+        "ClaimLost", "FieldError", "FieldTypeError", "FilterError", "JobAsked", "JobFailed", "PayloadError", "StoreError", "StoreRefused",
         "StoreURLError", "StoreUnavailable", "TenureError", "UnknownKind", "UsageError",
     ),
     "tenure.context": ("Context",),
@@ -76,7 +78,8 @@ _HOME = {
     "tenure.outcome": ("Bury", "Cancel", "Cancelled", "Crashed", "Done", "Fail", "Outcome", "Release", "RetryIn", "Snooze"),
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
     "tenure.schedule": ("Fired", "ScheduleSeen"),
-    "tenure.store.people": ("Bulk",),
+    "tenure.store.people": ("Bulk", "Cancels"),
+    "tenure.store.search": ("Counted", "Page"),
     "tenure.store.views": ("Explanation", "WorkerSeen"),
     "tenure.summaries": ("summary",),
 }  # fmt: skip
@@ -92,9 +95,11 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Cancelling",
+    "Cancels",
     "Claim",
     "ClaimLost",
     "Context",
+    "Counted",
     "Crashed",
     "DeadJob",
     "Done",
@@ -105,6 +110,7 @@ __all__ = [
     "FieldError",
     "FieldTypeError",
     "Filter",
+    "FilterError",
     "Fired",
     "Fixed",
     "HookSeen",
@@ -117,6 +123,7 @@ __all__ = [
     "Ladder",
     "NewJob",
     "Outcome",
+    "Page",
     "PayloadError",
     "Queue",
     "Release",

@@ -3,6 +3,7 @@
     TenureError
     ├── FieldError (ValueError)          an argument breaks a rule: field, rule, value, fix
     │   ├── FieldTypeError (TypeError)   … because of its type (a naive datetime, say)
+    │   ├── FilterError                  a filter's text is not understood: where, what was expected, what may be meant
     │   ├── UnknownKind                  no such kind is registered; names the nearest
     │   └── PayloadError                 a payload or result cannot be stored; `path` says where inside it
     ├── ClaimLost                        the claim was taken away; nothing was changed
@@ -23,6 +24,7 @@ __all__ = [
     "ClaimLost",
     "FieldError",
     "FieldTypeError",
+    "FilterError",
     "JobAsked",
     "JobFailed",
     "PayloadError",
@@ -61,6 +63,25 @@ class FieldError(TenureError, ValueError):
 
 class FieldTypeError(FieldError, TypeError):
     """An argument has a type that cannot work. Nothing was stored."""
+
+
+class FilterError(FieldError):
+    """A filter's text is not understood, from `start` to `end` of it: what was `expected` there, what is `near` it."""
+
+    def __init__(
+        self, text: str, start: int, end: int, rule: str, expected: str = "", near: str = ""
+    ) -> None:
+        fix = f"did you mean {near}?" if near else ""
+        super().__init__("filter", rule, text[start:end], fix)
+        self.text, self.start, self.end, self.expected, self.near = text, start, end, expected, near
+        told = [f"filter, column {start + 1}: {rule}"]
+        told += [f"expected {expected}"] if expected else []
+        self.args = ("; ".join([*told, *([fix] if fix else [])]),)
+
+    def pointed(self) -> str:
+        """The text, and carets below what is wrong with it: two lines for a terminal."""
+        line = "".join(c if c.isprintable() else " " for c in self.text)
+        return f"{line}\n{' ' * self.start}{'^' * max(self.end - self.start, 1)}"
 
 
 class PayloadError(FieldError):

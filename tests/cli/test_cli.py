@@ -33,6 +33,7 @@ class other:
     app = app
 """
 BROKEN = "import no_such_library\n"
+DESK = ("enqueue", "list", "show", "explain", "retry", "cancel", "purge", "stats", "workers", "pause", "resume", "cron", "migrate")  # fmt: skip
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_help_teaches_how_to_begin(tmp_path: Path) -> None:
             assert word in text
 
 
-@pytest.mark.parametrize("command", ["worker", "gateway", "up", "janitor", "demo"])
+@pytest.mark.parametrize("command", [*("worker", "gateway", "up", "janitor", "demo"), *DESK])
 def test_every_command_has_help_of_its_own(tmp_path: Path, command: str) -> None:
     told = tenure_command(tmp_path, command, "--help")
     assert told.returncode == 0

@@ -171,7 +171,11 @@ ARGUMENTS: list[Any] = [
         ("retain", "limit", BAD_LIMITS, {"done": "1h"}),
         ("purge", "limit", BAD_LIMITS, {"which": tenure.Filter()}),
         ("replay_many", "limit", BAD_LIMITS, {"which": tenure.Filter()}),
+        ("cancel_many", "limit", BAD_LIMITS, {"which": tenure.Filter()}),
         ("list", "limit", BAD_LIMITS, {}),
+        ("list", "look", {"zero": 0, "a truth": True, "text": "1"}, {}),
+        ("count", "look", {"zero": 0, "a truth": True, "text": "1"}, {}),
+        ("count", "cap", {"zero": 0, "too many": 100_001, "text": "1"}, {}),
         ("claim", "lease", {**BAD_SPANS, "zero": 0}, {}),
         ("renew", "lease", {**BAD_SPANS, "zero": 0}, {"claims": []}),
         ("reclaim", "overdue_by", BAD_SPANS, {}),
@@ -193,9 +197,12 @@ ARGUMENTS: list[Any] = [
         ("purge", "which", {"None": None, "a dict": {"states": ["dead"]}, "text": "dead"}, {}),
         ("replay_many", "which", {"None": None, "a list": ["dead"]}, {}),
         ("list", "which", {"a dict": {}, "text": "dead"}, {}),
+        ("count", "which", {"a dict": {}, "text": "dead"}, {}),
+        ("cancel_many", "which", {"None": None, "text": "dead"}, {}),
         *[(verb, "id", BAD_IDS, {}) for verb in ("get", "history", "request", "explain", "cancel", "replay")],
         ("list", "before", BAD_IDS, {}),
         ("replay_many", "after", BAD_IDS, {"which": tenure.Filter()}),
+        ("cancel_many", "after", BAD_IDS, {"which": tenure.Filter()}),
     ]
 ]
 

@@ -88,6 +88,8 @@ COMMAND = "import sys; from tenure.cli import main; main({args!r}, standalone_mo
         ["gateway", "--help"],
         ["gateway", "check", "--help"],
         ["gateway", "telegram", "set-webhook", "--help"],
+        ["list", "--help"],
+        ["retry", "--help"],
     ],
     ids=" ".join,
 )

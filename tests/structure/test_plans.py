@@ -84,6 +84,8 @@ def work(q: tenure.Queue) -> None:
     q.reclaim()
     q.vanished("w")
     q.get(one)
+    q.list(tenure.Filter(kinds=["k1"]))
+    q.count(tenure.Filter(states=["dead"], error="x"))
     q.next_due()
 
 
@@ -157,6 +159,10 @@ WHEN_FULL = [
     "get",
     "next_due",
     "hooked",
+    "floor",
+    "list",
+    "ceiling",
+    "find",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -263,6 +269,10 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("get", {"sqlite_autoindex_tenure_jobs_1"}),
         ("next_due", {"tenure_jobs_scheduled", "tenure_jobs_lease"}),
         ("hooked", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("floor", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("list", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("ceiling", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("find", {"sqlite_autoindex_tenure_jobs_1"}),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(

@@ -8,9 +8,9 @@ import tenure
 
 NAMES = [
     "App", "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling",
-    "Claim", "ClaimLost", "Context", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
-    "FieldError", "FieldTypeError", "Filter", "Fired", "Fixed", "HookSeen", "Job", "JobAsked", "JobFailed", "JobId",
-    "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "PayloadError", "Queue", "Release", "Renewed",
+    "Cancels", "Claim", "ClaimLost", "Context", "Counted", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
+    "FieldError", "FieldTypeError", "Filter", "FilterError", "Fired", "Fixed", "HookSeen", "Job", "JobAsked", "JobFailed", "JobId",
+    "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "Page", "PayloadError", "Queue", "Release", "Renewed",
     "Replayed", "Request", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
     "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",
     "UsageError", "WorkerSeen", "__version__", "aopen", "open", "summary",

@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 DOCS = [
     pytest.param(block, id=f"{page.stem}{n}")
-    for page in (ROOT / "docs" / "worker.md",)
+    for page in (ROOT / "docs" / "worker.md", ROOT / "docs" / "cli.md")
     for n, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
 ]
 

@@ -17,7 +17,28 @@ _COMMANDS: Final = {
     "up": "Run worker, janitor and gateway in one process.",
     "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
     "demo": "Show what happens to a handful of jobs, on SQLite, in a temporary file.",
+    "enqueue": "Enqueue a job.",
+    "list": "List jobs that match a filter.",
+    "show": "Show everything about one job.",
+    "explain": "Tell why a job is not running.",
+    "retry": "Start finished jobs anew, many or one; replay is the same.",
+    "cancel": "Cancel jobs, many or one.",
+    "purge": "Delete finished jobs.",
+    "stats": "Count the jobs of each queue by state.",
+    "workers": "List the workers that live.",
+    "pause": "Claim nothing more from a queue.",
+    "resume": "Claim from a queue again.",
+    "cron": "See to the schedules: list, pause, resume, run.",
+    "migrate": "Make the schema, or bring it up to date.",
 }
+_DESK: Final = {
+    "Jobs": ("enqueue", "list", "show", "explain", "retry", "cancel", "purge"),
+    "Queues, workers, schedules": ("stats", "workers", "pause", "resume", "cron"),
+    "Store": ("migrate",),
+}
+"""What stands apart from the commands that run something."""
+_ALSO: Final = {"replay": "retry"}
+"""The verb's own name."""
 
 
 class _Commands(click.Group):
@@ -29,15 +50,19 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of this name."""
-        if cmd_name not in _COMMANDS:
+        name = _ALSO.get(cmd_name, cmd_name)
+        if name not in _COMMANDS:
             return None
-        found: click.Command = import_module(f"tenure.cli.{cmd_name}").command
+        found: click.Command = import_module(f"tenure.cli.{name}").command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """What each is for, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        apart = {name for names in _DESK.values() for name in names}
+        first = [name for name in _COMMANDS if name not in apart]
+        for title, names in {"Commands": first, **_DESK}.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, _COMMANDS[name]) for name in names])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run it; an error of ours is one sentence and an exit code, not a traceback."""
@@ -56,6 +81,7 @@ def main() -> None:
     tenure demo                   see it at work, on SQLite, in a temporary file
     tenure worker shop.jobs:app   run the jobs of the tenure.App named app in shop/jobs.py
     tenure up shop.jobs:app       the same, and the webhooks that gateway.toml tells of
+    tenure list state:dead        what died; `tenure retry state:dead` starts it anew
 
     The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db.
     `tenure COMMAND --help` tells more.

@@ -26,6 +26,7 @@ from tenure.client.arguments import (
     worker_of,
 )
 from tenure.client.call import Call
+from tenure.client.filter_verbs import FilterVerbs
 from tenure.client.hook_verbs import HookVerbs
 from tenure.client.note_verbs import NoteVerbs
 from tenure.client.schedule_verbs import ScheduleVerbs
@@ -74,7 +75,6 @@ __all__ = ["Call", "Verbs"]
 
 Clock = Callable[[], datetime]
 Claims = list[Claim]
-Jobs = list[JobSeen]
 Answers = list[Enqueued]
 Truths = list[bool]
 Pairs = list[tuple[Claim, Outcome]]
@@ -86,7 +86,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-class Verbs(ScheduleVerbs, HookVerbs, NoteVerbs):
+class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs):
     """What can be done with jobs."""
 
     def __init__(
@@ -404,7 +404,7 @@ class Verbs(ScheduleVerbs, HookVerbs, NoteVerbs):
         return Call(lambda _: people.replay(job_id, self._can, now=now), repeatable=False)
 
     def replay_many(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
-        """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer."""
+        """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer until it is None."""
         which, limit, now = filter_of(which), limit_of(limit), self._now()
         start = None if after is None else check_id(after, "after")
         return Call(
@@ -436,12 +436,6 @@ class Verbs(ScheduleVerbs, HookVerbs, NoteVerbs):
         """One job, wherever it is; None if there is none."""
         job_id = check_id(id)
         return Call(lambda _: views.get(job_id), reads=True)
-
-    def list(self, which: Filter | None = None, *, limit: int = 100, before: str | None = None) -> Call[Jobs]:
-        """Jobs that match, newest first; the next page is `before` the last one's id."""
-        found, limit, now = Filter() if which is None else filter_of(which), limit_of(limit), self._now()
-        start = None if before is None else check_id(before, "before")
-        return Call(lambda _: views.list_jobs(found, limit=limit, before=start, now=now), reads=True)
 
     def history(self, id: str) -> Call[Attempts]:
         """A job's failed attempts and crashes, oldest first."""

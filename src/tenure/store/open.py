@@ -6,7 +6,7 @@ from tenure.config import PostgresPlace, locate
 from tenure.errors import StoreError
 from tenure.store.base import Store
 
-__all__ = ["erase_store", "open_store"]
+__all__ = ["applied_at", "erase_store", "open_store", "script_at"]
 
 
 def open_store(url: str, *, patience: float = 5.0) -> Store:
@@ -36,3 +36,27 @@ def erase_store(url: str) -> None:
         from tenure.store.sqlite.erase import erase_file
 
         erase_file(place)
+
+
+def applied_at(url: str) -> tuple[int, int]:
+    """How many migrations the store that a URL names has, and how many this code knows; nothing is changed or made."""
+    place = locate(url)
+    if isinstance(place, PostgresPlace):
+        from tenure.store.postgres.standing import applied_in_schema
+
+        return applied_in_schema(place)
+    from tenure.store.sqlite.standing import applied_in_file
+
+    return applied_in_file(place)
+
+
+def script_at(url: str) -> str:
+    """The SQL that makes the schema where a URL says, for people to read or run."""
+    place = locate(url)
+    if isinstance(place, PostgresPlace):
+        from tenure.store.postgres.standing import schema_script
+
+        return schema_script(place)
+    from tenure.store.sqlite.standing import file_script
+
+    return file_script(place)

@@ -1,18 +1,35 @@
-"""cancel, replay, purge, pause, resume: what people do to jobs and queues."""
+"""cancel, replay, purge, pause, resume: what people do to jobs and queues.
+
+Who does it to many is given a filter: what matches is looked for without a lock, then looked at again in the transaction
+that changes it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from tenure.filters import Filter
-from tenure.job import Cancelling, JobId, Replayed, State
+from tenure.job import FINISHED, PENDING, Cancelling, JobId, Replayed, State
 from tenure.store.changes import Changes
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
+from tenure.store.search import OLDEST, STRETCH, walk
 
-__all__ = ["Bulk", "bring_back", "cancel", "pause", "purge", "replay", "replay_many", "resume"]
+__all__ = [
+    "Bulk",
+    "Cancels",
+    "bring_back",
+    "cancel",
+    "cancel_many",
+    "pause",
+    "purge",
+    "replay",
+    "replay_many",
+    "resume",
+]
 
 
 class Bulk(NamedTuple):
@@ -20,6 +37,14 @@ class Bulk(NamedTuple):
 
     changed: int
     conflicts: int
+    after: JobId | None
+
+
+class Cancels(NamedTuple):
+    """What a bounded bulk call cancelled, and asked to cancel, and where the next one goes on (None: nothing is left)."""
+
+    cancelled: int
+    asked: int
     after: JobId | None
 
 
@@ -48,6 +73,27 @@ def cancel(job_id: JobId, reason: str, can: Capabilities, *, now: int | None) ->
     return Cancelling.CANCELLED
 
 
+def cancel_many(
+    which: Filter, reason: str, can: Capabilities, *, limit: int, after: JobId | None, now: int | None
+) -> Plan[Cancels]:
+    """Up to `limit` jobs that match and have not finished are cancelled, or asked if they run."""
+    which = which.only((*PENDING, State.RUNNING))
+    ids, at = yield from _find(which, limit, after, STRETCH, now)
+    changes, asked = Changes(), 0
+    for job_id in ids:
+        answer = yield Statement("find_pending", {"id": job_id, "now": now})
+        job = _Pending(*answer.rows[0]) if answer.rows else None
+        if job is None or job.state not in (which.states or ()):
+            continue  # somebody was quicker
+        if job.state == State.RUNNING:
+            yield Statement("cancel_ask", {"id": job_id, "reason": reason, "now": now})
+            asked += 1
+        else:
+            changes.end(job, State.CANCELLED, None, reason=reason)
+    yield from changes.write(can, now=now)
+    return Cancels(len(changes.finish), asked, at)
+
+
 def replay(job_id: JobId, can: Capabilities, *, now: int | None) -> Plan[Replayed]:
     """A finished job starts anew; `conflict` if its unique slot is taken, and then nothing is changed."""
     answer = yield Statement("find_finished", {"id": job_id})
@@ -62,14 +108,14 @@ def replay_many(
     which: Filter, can: Capabilities, *, limit: int, after: JobId | None, now: int | None
 ) -> Plan[Bulk]:
     """Up to `limit` finished jobs that match start anew."""
-    ids = yield from _find(which, limit, after, now)
+    ids, at = yield from _find(which.only(FINISHED), limit, after, STRETCH, now)
     replayed = yield from bring_back(ids, can, anew=True, now=now)
-    return Bulk(len(replayed), len(ids) - len(replayed), ids[-1] if len(ids) >= limit else None)
+    return Bulk(len(replayed), len(ids) - len(replayed), at)
 
 
 def purge(which: Filter, *, limit: int, now: int | None) -> Plan[int]:
     """Delete up to `limit` finished jobs that match, dead ones too; how many."""
-    ids = yield from _find(which, limit, None, now)
+    ids, _ = yield from _find(which.only(FINISHED), limit, None, None, now)
     if not ids:
         return 0
     answer = yield Statement("purge", {"ids": pack_ids(ids)})
@@ -98,7 +144,13 @@ def bring_back(ids: list[JobId], can: Capabilities, *, anew: bool, now: int | No
     return [JobId(job_id) for job_id, _ in answer.rows]
 
 
-def _find(which: Filter, limit: int, after: JobId | None, now: int | None) -> Plan[list[JobId]]:
-    params: dict[str, Any] = {**which.parameters(), "after": after, "limit": limit, "now": now}
-    answer = yield Statement("find", params)
-    return [JobId(row[0]) for row in answer.rows]
+def _find(
+    which: Filter, limit: int, after: JobId | None, look: int | None, now: int | None
+) -> Plan[tuple[list[JobId], JobId | None]]:
+    """The ids of up to `limit` jobs that match, oldest first, and where to go on."""
+    found = yield from walk(OLDEST, which, limit=limit, start=after, look=look, now=now)
+    if not found.rows:
+        return [], found.at
+    these = replace(which, ids=[row[0] for row in found.rows])
+    again = yield from walk(OLDEST, these, limit=limit, start=None, now=now, alone=False)
+    return [JobId(row[0]) for row in again.rows], found.at

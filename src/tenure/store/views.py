@@ -1,4 +1,4 @@
-"""Reads for people: counts, get, list, history, request, workers, and explain: why is this job not running?"""
+"""Reads for people: counts, get, history, request, workers, and explain: why is this job not running?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 from tenure.clock import from_micros
 from tenure.duration import spell
-from tenure.filters import Filter
 from tenure.job import Attempt, JobId, JobSeen, Request, State
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import ALIVE
@@ -21,7 +20,6 @@ __all__ = [
     "explain",
     "get",
     "history",
-    "list_jobs",
     "next_due",
     "paused",
     "request",
@@ -79,13 +77,6 @@ def get(job_id: JobId) -> Plan[JobSeen | None]:
     """One job, wherever it is."""
     answer = yield Statement("get", {"id": job_id}, alone=True, reads=True)
     return JobSeen.of(answer.rows[0]) if answer.rows else None
-
-
-def list_jobs(which: Filter, *, limit: int, before: JobId | None, now: int | None) -> Plan[list[JobSeen]]:
-    """Jobs that match, newest first; the next page starts before the last one's id."""
-    params = {**which.parameters(), "before": before, "limit": limit, "now": now}
-    answer = yield Statement("list", params, alone=True, reads=True)
-    return [JobSeen.of(row) for row in answer.rows]
 
 
 def history(job_id: JobId) -> Plan[list[Attempt]]:

@@ -9,7 +9,7 @@ from tenure.store.dialect import Capabilities, Dialect, load_dialect
 __all__ = ["CAN", "NEVER_PREPARED", "postgres_dialect"]
 
 CAN = Capabilities(copies=True, marks=True, defers=True, takes=False, tells=True)
-NEVER_PREPARED = frozenset({"list", "find", "counts", "counts_capped", "retain"})
+NEVER_PREPARED = frozenset({"counts", "counts_capped", "retain"})
 """Statements whose best plan depends on their parameters: planned anew each time."""
 
 

@@ -24,10 +24,12 @@ from tenure.store.postgres.listening import ListeningLink
 from tenure.store.postgres.pool import Pool
 from tenure.store.postgres.watch import PostgresWatch
 
-__all__ = ["PostgresStore"]
+__all__ = ["META", "PostgresStore", "applied"]
 
 T = TypeVar("T")
 POOL: Final = 8
+META: Final = "CREATE TABLE IF NOT EXISTS tenure.meta (number integer PRIMARY KEY, name text NOT NULL, min_client integer NOT NULL)"
+"""Which migrations were applied."""
 _abandoned: list[object] = []
 
 
@@ -173,9 +175,9 @@ class PostgresStore:
         link.limit = self._limits.ordinary
         try:
             where = f"schema {self.place.schema!r}"
-            applied, min_client = _applied(link, self.place.schema)
+            number, min_client = applied(link, self.place.schema)
             check_client(min_client, where)
-            if applied < len(migrations("postgres")):
+            if number < len(migrations("postgres")):
                 link.limit = None
                 with link.transaction():
                     self._migrate(link, where)
@@ -191,11 +193,11 @@ class PostgresStore:
         link.execute("SET LOCAL lock_timeout = '3s'")
         link.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"tenure.migrate.{schema}",))
         link.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
-        link.execute(place("CREATE TABLE IF NOT EXISTS tenure.meta (number integer PRIMARY KEY, name text NOT NULL, min_client integer NOT NULL)"))  # fmt: skip
-        applied, min_client = _applied(link, schema)
+        link.execute(place(META))
+        number, min_client = applied(link, schema)
         check_client(min_client, where)
         for step in migrations("postgres"):
-            if step.number > applied:
+            if step.number > number:
                 link.execute(place(step.text))
                 link.execute(
                     place("INSERT INTO tenure.meta (number, name, min_client) VALUES (%s, %s, %s)"),
@@ -203,7 +205,7 @@ class PostgresStore:
                 )
 
 
-def _applied(link: Link, schema: str) -> tuple[int, int]:
+def applied(link: Link, schema: str) -> tuple[int, int]:
     """The newest migration applied, and the oldest client it works with; the schema is a checked identifier."""
     known = link.execute("SELECT to_regclass(%s)", (f'"{schema}".meta',)).fetchone()
     if known is None or known[0] is None:

@@ -28,11 +28,13 @@ from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, prepare_file, release_library, same_file
 from tenure.store.sqlite.watch import SqliteWatch
 
-__all__ = ["SqliteRunner", "SqliteStore"]
+__all__ = ["APPLICATION", "META", "SqliteRunner", "SqliteStore", "applied", "table_exists"]
 
 T = TypeVar("T")
 OLDEST: Final = (3, 37, 0)
 APPLICATION: Final = 0x74656E75
+META: Final = "CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"
+"""Which migrations were applied."""
 _stores: WeakSet[SqliteStore] = WeakSet()
 _forking: list[SqliteStore] = []
 
@@ -293,7 +295,7 @@ class SqliteStore:
             link = self._link(0)
             prefix = self.place.prefix
             place = self.dialect.place
-            if not _table_exists(link, f"{prefix}meta") or _applied(link, prefix)[0] < len(
+            if not table_exists(link, f"{prefix}meta") or applied(link, prefix)[0] < len(
                 migrations("sqlite")
             ):
                 link.query("BEGIN IMMEDIATE", {})
@@ -304,19 +306,15 @@ class SqliteStore:
                     if link.in_transaction():
                         link.query("ROLLBACK", {})
                     raise
-            check_client(_applied(link, prefix)[1], self.place.path)
+            check_client(applied(link, prefix)[1], self.place.path)
 
     def _migrate(self, link: Link, place: Callable[[str], str]) -> None:
         prefix = self.place.prefix
-        link.script(
-            place(
-                "CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"
-            )
-        )
-        applied, min_client = _applied(link, prefix)
+        link.script(place(META))
+        number, min_client = applied(link, prefix)
         check_client(min_client, self.place.path)
         for step in migrations("sqlite"):
-            if step.number > applied:
+            if step.number > number:
                 link.script(place(step.text))
                 insert = place(
                     "INSERT INTO tenure_meta (number, name, min_client) VALUES (:number, :name, :min_client)"
@@ -335,13 +333,14 @@ class SqliteStore:
             )
 
 
-def _table_exists(link: Link, name: str) -> bool:
+def table_exists(link: Link, name: str) -> bool:
+    """Whether there is a table of this name."""
     return bool(
         link.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name})
     )
 
 
-def _applied(link: Link, prefix: str) -> tuple[int, int]:
+def applied(link: Link, prefix: str) -> tuple[int, int]:
     """The newest migration applied, and the oldest client it works with; the prefix is a checked identifier."""
     text = "SELECT coalesce(max(number), 0), coalesce(max(min_client), 0) FROM tenure_meta".replace(
         "tenure_", prefix

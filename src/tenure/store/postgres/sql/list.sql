@@ -1,41 +1,58 @@
--- list: jobs that match, newest first, after the one the last page ended with.
-(SELECT j.id::text AS id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.max_attempts, j.crashes, j.run_at,
-       j.created_at, j.lease_until, j.started_at, j.expires_at, j.group_key, j.parent::text AS parent, j.flow, j.tenant,
-       j.extra, j.error, j.group_limit, j.doubt, j.state, j.worker, NULL::bigint AS finished_at, j.outcome, j.reason, NULL AS result, j.progress,
-       j.progress_note, j.cancel_at
+-- list: jobs that match, newest first, between two ids.
+-- Differs from sqlite: both tables, each in the order of its primary key, are merged.
+SELECT a.id::text AS id, a.seq, a.epoch, a.kind, a.queue, a.rank, a.payload, a.attempt, a.max_attempts, a.crashes, a.run_at,
+       a.created_at, a.lease_until, a.started_at, a.expires_at, a.group_key, a.parent::text AS parent, a.flow, a.tenant,
+       a.extra, a.error, a.group_limit, a.doubt, a.state, a.worker, a.finished_at, a.outcome, a.reason, a.result, a.progress,
+       a.progress_note, a.cancel_at
+FROM (
+    SELECT j.id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.max_attempts, j.crashes, j.run_at,
+           j.created_at, j.lease_until, j.started_at, j.expires_at, j.group_key, j.parent, j.flow, j.tenant,
+           j.extra, j.error, j.group_limit, j.doubt, j.state, j.worker, NULL::bigint AS finished_at, j.outcome, j.reason,
+           NULL::text AS result, j.progress, j.progress_note, j.cancel_at
     FROM tenure.jobs j
-    WHERE j.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-      AND (:states::text IS NULL OR j.state IN (SELECT json_array_elements_text(:states::text::json)))
-      AND (:kinds::text IS NULL OR j.kind IN (SELECT json_array_elements_text(:kinds::text::json)))
-      AND (:queues::text IS NULL OR j.queue IN (SELECT json_array_elements_text(:queues::text::json)))
-      AND (:ids::text IS NULL OR j.id::text IN (SELECT json_array_elements_text(:ids::text::json)))
-      AND (:tag::text IS NULL OR jsonb_exists((j.extra::jsonb)->'tags', :tag::text))
-      AND (:group_key::text IS NULL OR j.group_key = :group_key::text)
-      AND (:tenant::text IS NULL OR j.tenant = :tenant::text)
-      AND (:flow::text IS NULL OR j.flow = :flow::text)
-      AND (:parent::text IS NULL OR j.parent::text = :parent::text)
-      AND (:error::text IS NULL OR strpos(j.error, :error::text) > 0)
-      AND (:older::bigint IS NULL OR j.created_at <= tenure.micros(:now::bigint) - :older::bigint)
-      AND (:newer::bigint IS NULL OR j.created_at > tenure.micros(:now::bigint) - :newer::bigint)
-    ORDER BY j.id DESC LIMIT :limit::integer)
-UNION ALL
-(SELECT f.id::text, f.seq, f.epoch, f.kind, f.queue, f.rank, f.payload, f.attempt, f.max_attempts, f.crashes, f.run_at,
-       f.created_at, NULL::bigint, f.started_at, f.expires_at, f.group_key, f.parent::text, f.flow, f.tenant,
-       f.extra, f.error, f.group_limit, NULL::smallint, f.state, f.worker, f.finished_at, f.outcome, f.reason, f.result, f.progress,
-       f.progress_note, f.cancel_at
+    UNION ALL
+    SELECT f.id, f.seq, f.epoch, f.kind, f.queue, f.rank, f.payload, f.attempt, f.max_attempts, f.crashes, f.run_at,
+           f.created_at, NULL::bigint, f.started_at, f.expires_at, f.group_key, f.parent, f.flow, f.tenant,
+           f.extra, f.error, f.group_limit, NULL::smallint, f.state, f.worker, f.finished_at, f.outcome, f.reason,
+           f.result, f.progress, f.progress_note, f.cancel_at
     FROM tenure.finished f
-    WHERE f.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-      AND (:states::text IS NULL OR f.state IN (SELECT json_array_elements_text(:states::text::json)))
-      AND (:kinds::text IS NULL OR f.kind IN (SELECT json_array_elements_text(:kinds::text::json)))
-      AND (:queues::text IS NULL OR f.queue IN (SELECT json_array_elements_text(:queues::text::json)))
-      AND (:ids::text IS NULL OR f.id::text IN (SELECT json_array_elements_text(:ids::text::json)))
-      AND (:tag::text IS NULL OR jsonb_exists((f.extra::jsonb)->'tags', :tag::text))
-      AND (:group_key::text IS NULL OR f.group_key = :group_key::text)
-      AND (:tenant::text IS NULL OR f.tenant = :tenant::text)
-      AND (:flow::text IS NULL OR f.flow = :flow::text)
-      AND (:parent::text IS NULL OR f.parent::text = :parent::text)
-      AND (:error::text IS NULL OR strpos(f.error, :error::text) > 0)
-      AND (:older::bigint IS NULL OR f.finished_at <= tenure.micros(:now::bigint) - :older::bigint)
-      AND (:newer::bigint IS NULL OR f.finished_at > tenure.micros(:now::bigint) - :newer::bigint)
-    ORDER BY f.id DESC LIMIT :limit::integer)
-ORDER BY id DESC LIMIT :limit::integer
+) a
+WHERE a.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+  AND a.id >= coalesce(:low::uuid, '00000000-0000-0000-0000-000000000000'::uuid)
+  AND (:states::text IS NULL OR a.state IN (SELECT json_array_elements_text(:states::text::json)))
+  AND (:ids::text IS NULL OR a.id IN (SELECT i::uuid FROM json_array_elements_text(:ids::text::json) i))
+  AND (:kinds::text IS NULL OR a.kind IN (SELECT json_array_elements_text(:kinds::text::json))
+       OR EXISTS (SELECT 1 FROM json_to_recordset(:kind_patterns::text::json) AS p(liked text) WHERE a.kind LIKE p.liked))
+  AND (:except_kinds::text IS NULL OR NOT (a.kind IN (SELECT json_array_elements_text(:except_kinds::text::json))
+       OR EXISTS (SELECT 1 FROM json_to_recordset(:except_kind_patterns::text::json) AS p(liked text) WHERE a.kind LIKE p.liked)))
+  AND (:queues::text IS NULL OR a.queue IN (SELECT json_array_elements_text(:queues::text::json))
+       OR EXISTS (SELECT 1 FROM json_to_recordset(:queue_patterns::text::json) AS p(liked text) WHERE a.queue LIKE p.liked))
+  AND (:except_queues::text IS NULL OR NOT (a.queue IN (SELECT json_array_elements_text(:except_queues::text::json))
+       OR EXISTS (SELECT 1 FROM json_to_recordset(:except_queue_patterns::text::json) AS p(liked text) WHERE a.queue LIKE p.liked)))
+  AND (:tags::text IS NULL
+       OR jsonb_exists_all((a.extra::jsonb)->'tags', ARRAY(SELECT json_array_elements_text(:tags::text::json))))
+  AND (:except_tags::text IS NULL OR NOT coalesce(
+       jsonb_exists_any((a.extra::jsonb)->'tags', ARRAY(SELECT json_array_elements_text(:except_tags::text::json))), false))
+  AND (:group_key::text IS NULL OR a.group_key = :group_key::text)
+  AND (:tenant::text IS NULL OR a.tenant = :tenant::text)
+  AND (:flow::text IS NULL OR a.flow = :flow::text)
+  AND (:parent::text IS NULL OR a.parent = :parent::text::uuid)
+  AND (:attempt_from::integer IS NULL OR a.attempt >= :attempt_from::integer)
+  AND (:attempt_to::integer IS NULL OR a.attempt <= :attempt_to::integer)
+  AND (:rank_from::integer IS NULL OR a.rank >= :rank_from::integer)
+  AND (:rank_to::integer IS NULL OR a.rank <= :rank_to::integer)
+  AND (:older::bigint IS NULL OR coalesce(a.finished_at, a.created_at) <= (SELECT tenure.micros(:now::bigint)) - :older::bigint)
+  AND (:newer::bigint IS NULL OR coalesce(a.finished_at, a.created_at) > (SELECT tenure.micros(:now::bigint)) - :newer::bigint)
+  AND (:errors::text IS NULL OR (a.error IS NOT NULL AND EXISTS (
+       SELECT 1 FROM json_to_recordset(:errors::text::json) AS p(liked text)
+       WHERE a.error LIKE p.liked
+          OR (SELECT t.error_kind || ': ' || a.error FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1)
+             LIKE p.liked)))
+  AND (:except_errors::text IS NULL OR a.error IS NULL OR NOT EXISTS (
+       SELECT 1 FROM json_to_recordset(:except_errors::text::json) AS p(liked text)
+       WHERE a.error LIKE p.liked
+          OR (SELECT t.error_kind || ': ' || a.error FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1)
+             LIKE p.liked))
+  AND (:needles::text IS NULL OR NOT EXISTS (
+       SELECT 1 FROM json_array_elements_text(:needles::text::json) AS n(word) WHERE strpos(a.payload, n.word) = 0))
+ORDER BY a.id DESC LIMIT :limit::integer

@@ -1,0 +1,1 @@
+"""What the commands of the operator's desk share: where the store is, which jobs are meant, how answers look."""

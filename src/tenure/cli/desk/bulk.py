@@ -1,0 +1,201 @@
+"""Doing something to many jobs: show how many and which, ask, then go through them in batches that can be stopped.
+
+Every batch is a transaction of its own. Ctrl-C ends after the batch under way and says how far it got; what is done no
+longer matches, so the same command, given again, goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import click
+
+from tenure.cli.desk.opening import INTERRUPTED, Misused, NotFound
+from tenure.cli.desk.screen import echo_json, number, plain
+
+if TYPE_CHECKING:
+    from tenure.client.queue import Queue
+    from tenure.filters import Filter
+    from tenure.job import State
+    from tenure.store.search import Counted
+
+__all__ = ["Batch", "Bulk", "bulk_options", "rate_of"]
+
+C = TypeVar("C", bound=Callable[..., Any])
+_CAP: Final = 100_000
+_SAMPLE: Final = 5
+_BATCH: Final = 500
+_SLICE: Final = 0.05
+_WIDTH: Final = 24
+_RATE: Final = re.compile(r"(\d+(?:\.\d+)?)/(s|m|h)\Z")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
+
+
+class Batch(NamedTuple):
+    """What one batch came to: jobs changed, other figures by name, and where to go on (None: nothing is left)."""
+
+    changed: int
+    others: dict[str, int]
+    after: str | None
+
+
+def bulk_options(command: C) -> C:
+    """What every command on many jobs takes."""
+    yes = click.option("--yes", is_flag=True, help="Do not ask.")
+    dry = click.option("--dry-run", is_flag=True, help="Show how many and which, and change nothing.")
+    return yes(dry(command))
+
+
+def rate_of(text: str | None) -> float | None:
+    """A rate, as jobs a second."""
+    if text is None:
+        return None
+    found = _RATE.match(text)
+    if found is None or float(found[1]) == 0:
+        raise Misused(f"--rate: expected a number and /s, /m or /h, as in 50/s, got {text!r}")
+    return float(found[1]) / _SECONDS[found[2]]
+
+
+@dataclass(kw_only=True)
+class Bulk:
+    """One run of such a command. `verb` and `past` are its words: retry, retried; `states` are those it can be done in."""
+
+    queue: Queue
+    which: Filter
+    states: Collection[State]
+    verb: str
+    past: str
+    as_json: bool
+    rate: float | None = None
+    note: str = ""
+    _stopped: bool = field(default=False, init=False)
+
+    def run(self, act: Callable[[str | None, int], Batch], *, yes: bool, dry_run: bool) -> None:
+        """Show, ask, and do it batch by batch; `act(after, limit)` does one."""
+        meant = self.which.only(self.states)
+        if not meant.states:
+            raise Misused(f"to {self.verb} is for jobs that are {', '.join(self.states)}")
+        counted = self.queue.count(meant, cap=_CAP)
+        if not counted.total:
+            raise NotFound(f"nothing matches {self._filter()}{self.note}")
+        sample = self.queue.list(meant, limit=_SAMPLE)
+        if dry_run and self.as_json:
+            echo_json({"matched": counted.total, "more": counted.more, "states": counted.states, "sample": [j.id for j in sample]})  # fmt: skip
+            return
+        if dry_run or not yes:
+            self._show(counted, sample)
+        if dry_run:
+            return
+        if not yes:
+            self._ask(counted)
+        with self._stoppable():
+            done, others = self._go(act, counted)
+        self._tell(counted, done, others)
+
+    def _filter(self) -> str:
+        from tenure.query import format as written
+
+        return plain(written(self.which)) or "anything"
+
+    def _show(self, counted: Counted, sample: Any) -> None:
+        states = ", ".join(f"{number(n)} {state}" for state, n in counted.states.items())
+        total = number(counted.total, more=counted.more)
+        jobs = "job matches" if counted.total == 1 else "jobs match"
+        click.echo(f"{total} {jobs} {self._filter()}{self.note}: {states}", err=True)
+        for job in sample:
+            click.echo(f"  {job.id}  {job.state:<9}  {plain(job.kind)}  {plain(job.error or '')[:80]}".rstrip(), err=True)  # fmt: skip
+        if counted.total > len(sample):
+            click.echo(f"  … and {number(counted.total - len(sample), more=counted.more)} more", err=True)
+
+    def _ask(self, counted: Counted) -> None:
+        jobs = "job" if counted.total == 1 else "jobs"
+        what = f"{self.verb} {number(counted.total, more=counted.more)} {jobs}"
+        if not sys.stdin.isatty():
+            raise Misused(f"there is no terminal to ask at; to {what}, add --yes")
+        if not click.confirm(f"{what.capitalize()}?", err=True):
+            raise click.ClickException("nothing was changed")
+
+    def _go(self, act: Callable[[str | None, int], Batch], counted: Counted) -> tuple[int, dict[str, int]]:
+        bar = _Bar(counted.total, more=counted.more)
+        size = _BATCH if self.rate is None else max(1, min(_BATCH, int(self.rate)))
+        began, done = time.monotonic(), 0
+        others: dict[str, int] = {}
+        after: str | None = None
+        while not self._stopped:
+            batch = act(after, size)
+            done, after = done + batch.changed, batch.after
+            for name, count in batch.others.items():
+                others[name] = others.get(name, 0) + count
+            seen = done + sum(others.values())
+            bar.show(seen)
+            if after is None:
+                break
+            if self.rate is not None:
+                self._rest(began + seen / self.rate)
+        bar.end()
+        self._stopped = self._stopped and after is not None
+        return done, others
+
+    def _tell(self, counted: Counted, done: int, others: dict[str, int]) -> None:
+        if self.as_json:
+            echo_json({"matched": counted.total, "more": counted.more, self.past: done, **others, "interrupted": self._stopped})  # fmt: skip
+        else:
+            told = [
+                f"{number(done)} {self.past}",
+                *(f"{number(n)} {name}" for name, n in others.items() if n),
+            ]
+            click.echo(", ".join(told))
+        if self._stopped:
+            total = number(counted.total, more=counted.more)
+            click.echo(f"interrupted: {number(done)} of {total} {self.past}; give the same command again to go on with the rest", err=True)  # fmt: skip
+            raise SystemExit(INTERRUPTED)
+
+    def _rest(self, until: float) -> None:
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _SLICE))
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """The first Ctrl-C ends after the batch under way, a second one at once."""
+
+        def stop(*_: object) -> None:
+            self._stopped = True
+            signal.signal(signal.SIGINT, before)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class _Bar:
+    """How far it is, on one line of a terminal; nothing elsewhere."""
+
+    def __init__(self, total: int, *, more: bool) -> None:
+        self._total, self._more = total, more
+        self._began, self._on = time.monotonic(), sys.stderr.isatty()
+
+    def show(self, done: int) -> None:
+        """So many are done."""
+        if not self._on:
+            return
+        share = min(done / self._total, 1.0)
+        full = int(share * _WIDTH)
+        spent = max(time.monotonic() - self._began, 1e-3)
+        line = f"[{'#' * full}{'-' * (_WIDTH - full)}] {number(done)} of {number(self._total, more=self._more)}  {done / spent:,.0f}/s"
+        sys.stderr.write(f"\r{line}\033[K")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """The line is over."""
+        if self._on:
+            sys.stderr.write("\n")
+            sys.stderr.flush()

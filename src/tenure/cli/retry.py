@@ -1,0 +1,54 @@
+"""`tenure retry FILTER`, which is `tenure replay FILTER` too: the verb's own name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from tenure.cli.desk.bulk import Batch, Bulk, bulk_options, rate_of
+from tenure.cli.desk.filtering import LANGUAGE, FilterCommand, filter_argument, some_of
+from tenure.cli.desk.opening import json_option, store_options, the_queue
+from tenure.job import FINISHED
+
+__all__ = ["command"]
+
+
+@click.command("retry", cls=FilterCommand, epilog=LANGUAGE)
+@filter_argument
+@click.option("--rate", metavar="N/s", help="No more than this many: 50/s, 600/m, 1000/h.")
+@bulk_options
+@json_option
+@store_options
+def command(
+    words: tuple[str, ...],
+    rate: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    url: str | None,
+    app: str | None,
+) -> None:
+    """Start finished jobs that match anew: same ids, attempts from zero.
+
+    \b
+    tenure retry 'state:dead error:Timeout*'              shows how many and which, then asks
+    tenure retry 'state:dead kind:send_*' --rate 50/s     no faster than what they call can bear
+    tenure retry 0190a5d0-…                               one job
+
+    Where the filter names no state and no id, only dead jobs are meant. A job whose unique key another one has by now stays as
+    it is, and is counted. Ctrl-C stops; the same command goes on with the rest. Ends with 3 if nothing matches.
+    """
+    which, note = some_of(words), ""
+    if which.states is None and which.ids is None:
+        which, note = replace(which, states=("dead",)), " (no state was named: dead ones)"
+    with the_queue(url, app) as queue:
+
+        def act(after: str | None, limit: int) -> Batch:
+            done = queue.replay_many(which, limit=limit, after=after)
+            return Batch(done.changed, {"conflicts": done.conflicts}, done.after)
+
+        bulk = Bulk(
+            queue=queue, which=which, states=FINISHED, verb="retry", past="retried", as_json=as_json, rate=rate_of(rate), note=note
+        )  # fmt: skip
+        bulk.run(act, yes=yes, dry_run=dry_run)

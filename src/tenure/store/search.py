@@ -1,0 +1,163 @@
+"""Walking through the jobs that a filter means, a stretch at a time.
+
+A filter may match little in a long history, and no index knows which. So nobody asks for "the next hundred that match", which
+may look at every row before it answers: first the store is asked where so many jobs further is (`floor`, `ceiling`), by the
+primary key alone, then what matches on the way there. No statement looks at more than `STRETCH` jobs of a table; a call that
+is told how many to look at (`look`) stops there and says where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from tenure.filters import Filter
+from tenure.job import JobId, JobSeen
+from tenure.store.plan import Plan, Statement
+
+__all__ = ["NEWEST", "OLDEST", "STRETCH", "Counted", "Found", "Page", "count", "list_jobs", "walk"]
+
+STRETCH: Final = 10_000
+_ROUGH: Final = 500
+"""How many rows at a time where the payload decides: the store does not know how many of them will do."""
+_LAST: Final = 2**128 - 1
+
+
+class Page(list[JobSeen]):
+    """Jobs that match, newest first. `before` is where the next page begins; None: there is no more."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, jobs: Iterable[JobSeen] = (), before: JobId | None = None) -> None:
+        super().__init__(jobs)
+        self.before = before
+
+
+class Counted(NamedTuple):
+    """How many jobs match, by state. `more`: at least so many, for it was not looked any further."""
+
+    states: dict[str, int]
+    more: bool
+
+    @property
+    def total(self) -> int:
+        """In all states together."""
+        return sum(self.states.values())
+
+
+class Found(NamedTuple):
+    """Rows that match, and where to go on (None: nothing is left)."""
+
+    rows: list[tuple[Any, ...]]
+    at: JobId | None
+
+
+class _Way(NamedTuple):
+    """A direction: its statements, the names of their bounds, where in a row the payload is, and what is kept of the row."""
+
+    statement: str
+    edge: str
+    start: str
+    end: str
+    payload: int
+    kept: int | None
+
+
+NEWEST: Final = _Way("list", "floor", "before", "low", 6, None)
+OLDEST: Final = _Way("find", "ceiling", "after", "high", 2, 2)
+
+
+def list_jobs(
+    which: Filter, *, limit: int, before: JobId | None, look: int | None, now: int | None
+) -> Plan[Page]:
+    """Jobs that match, newest first."""
+    rows, at = yield from walk(NEWEST, which, limit=limit, start=before, look=look, now=now)
+    return Page(map(JobSeen.of, rows), at)
+
+
+def count(which: Filter, *, cap: int, look: int | None, now: int | None) -> Plan[Counted]:
+    """How many match, up to `cap`."""
+    rows, at = yield from walk(OLDEST, which, limit=cap, start=None, look=look, now=now)
+    return Counted(dict(Counter(row[1] for row in rows)), at is not None)
+
+
+def walk(
+    way: _Way,
+    which: Filter,
+    *,
+    limit: int,
+    start: JobId | None,
+    now: int | None,
+    look: int | None = None,
+    alone: bool = True,
+) -> Plan[Found]:
+    """Up to `limit` rows that match, looking at about `look` jobs at most, or at as many as it takes."""
+    params: dict[str, Any] = {**which.parameters(), "now": now}
+    ids, fits = which.chosen(), which.fitting()
+    if ids is not None and not ids:
+        return Found([], None)
+    at, end = _range(way, ids, start)
+    narrows = any(value is not None for name, value in params.items() if name != "now")
+    rows: list[tuple[Any, ...]] = []
+    stretches = None if look is None else -(-look // STRETCH)
+    while True:
+        edge: JobId | None = None
+        if narrows:
+            bounds = {way.start: at, way.end: end, "reach": STRETCH - 1}
+            answer = yield Statement(way.edge, bounds, alone=alone, reads=True)
+            edge = answer.rows[0][0]
+        asked = {**params, way.end: end if edge is None else edge}
+        found = yield from _stretch(way, asked, fits, limit - len(rows), at, alone=alone)
+        rows += found.rows
+        if found.at is not None or edge is None:
+            return Found(rows, found.at)
+        at = edge
+        if stretches is not None:
+            stretches -= 1
+            if stretches <= 0:
+                return Found(rows, at)
+
+
+def _stretch(
+    way: _Way,
+    params: Mapping[str, Any],
+    fits: Callable[[str], bool] | None,
+    wanted: int,
+    at: JobId | None,
+    *,
+    alone: bool,
+) -> Plan[Found]:
+    """What matches on one stretch: all of it, or as much as is wanted and where that ends."""
+    rows: list[tuple[Any, ...]] = []
+    while True:
+        most = wanted if fits is None else _ROUGH
+        answer = yield Statement(
+            way.statement, {**params, way.start: at, "limit": most}, alone=alone, reads=True
+        )
+        for row in answer.rows:
+            at = row[0]
+            if fits is None or fits(row[way.payload]):
+                rows.append(row[: way.kept])
+                if len(rows) == wanted:
+                    return Found(rows, at)
+        if len(answer.rows) < most:
+            return Found(rows, None)
+
+
+def _range(way: _Way, ids: Sequence[JobId] | None, start: JobId | None) -> tuple[JobId | None, JobId | None]:
+    """Where to begin (not counting it) and to end (counting it): no further than the ids that are asked for."""
+    if ids is None:
+        return start, None
+    first, last = min(ids), max(ids)
+    if way is NEWEST:
+        above = _beside(last, 1)
+        return (above if start is None or (above is not None and above < start) else start), first
+    below = _beside(first, -1)
+    return (below if start is None or (below is not None and below > start) else start), last
+
+
+def _beside(job_id: JobId, by: int) -> JobId | None:
+    number = UUID(job_id).int + by
+    return JobId(str(UUID(int=number))) if 0 <= number <= _LAST else None

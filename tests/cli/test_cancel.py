@@ -1,0 +1,71 @@
+"""`tenure cancel` and `tenure purge`, as people run them."""
+
+from __future__ import annotations
+
+import tenure
+from tests.cli.desk import Desk, dead
+
+
+def test_pending_jobs_are_cancelled_and_running_ones_are_asked(desk: Desk) -> None:
+    with desk.queue() as q:
+        running = q.enqueue("send").id
+        q.claim()
+        made = [q.enqueue("send").id for _ in range(3)]
+        [died] = dead(q, 1, kind="other")
+    told = desk.run("cancel", "kind:*", "--yes", "--reason", "enough")
+    assert (told.code, told.out) == (0, "3 cancelled, 1 asked\n")
+    with desk.queue() as q:
+        jobs = {job.id: job for job in q.list()}
+    assert {jobs[i].state for i in made} == {"cancelled"}
+    assert {jobs[i].reason for i in made} == {"enough"}
+    assert jobs[running].cancel_asked_at is not None
+    assert jobs[died].state == "dead"
+
+
+def test_what_has_finished_cannot_be_cancelled(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 1)
+    assert desk.run("cancel", "state:dead", "--yes").code == 2
+    assert desk.run("cancel", "kind:send", "--yes").code == 3
+
+
+def test_cancelling_is_asked_about_on_a_terminal(desk: Desk) -> None:
+    with desk.queue() as q:
+        made = q.enqueue("send").id
+    assert desk.run("cancel", made).code == 2
+    with desk.terminal("cancel", made) as terminal:
+        terminal.until("Cancel 1 job? [y/N]: ")
+        terminal.type("y\n")
+        assert terminal.end() == 0
+    with desk.queue() as q:
+        [job] = q.list()
+    assert job.state == "cancelled"
+
+
+def test_finished_jobs_that_match_are_purged_and_others_are_not(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 3)
+        kept = {*dead(q, 2, kind="other"), q.enqueue("send").id}
+    told = desk.run("purge", "kind:send", "--yes", "--json")
+    assert told.json == {"matched": 3, "more": False, "purged": 3, "interrupted": False}
+    with desk.queue() as q:
+        assert {job.id for job in q.list()} == kept
+    assert desk.run("purge", "kind:send", "--yes").code == 3
+    assert desk.run("purge", "state:ready", "--yes").code == 2
+
+
+def test_purging_is_never_done_unasked(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 1)
+    assert desk.run("purge", "state:dead").code == 2
+    assert "the filter is empty" in desk.run("purge", " ", "--yes").err
+    with desk.queue() as q:
+        assert q.count().total == 1
+
+
+def test_many_are_purged_in_batches_on_postgresql(postgres_desk: Desk) -> None:
+    with postgres_desk.queue() as q:
+        dead(q, 1_100)
+        q.enqueue_many([tenure.NewJob(kind="send") for _ in range(60)])
+    assert postgres_desk.run("purge", "state:dead", "--yes").out == "1,100 purged\n"
+    assert postgres_desk.run("cancel", "kind:send", "--yes").out == "60 cancelled\n"

@@ -1,0 +1,55 @@
+"""`tenure migrate`, as people run it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import tenure
+from tenure.config import PostgresPlace, locate
+from tests.cli.desk import Desk
+
+
+@pytest.mark.parametrize("store", ["sqlite", "shared", "postgres"])
+def test_the_schema_is_made_and_known_to_be(
+    request: pytest.FixtureRequest, tmp_path: Path, store: str
+) -> None:
+    desk: Desk = request.getfixturevalue("postgres_desk") if store == "postgres" else Desk(tmp_path, f"sqlite:///{tmp_path}/new.db{'?shared=true' if store == 'shared' else ''}")  # fmt: skip
+    before = desk.run("migrate", "--check")
+    assert before.code == 1
+    assert "0 of 1 migrations, 1 to be applied" in before.out
+    if store != "postgres":
+        assert not (tmp_path / "new.db").exists()
+    done = desk.run("migrate", "--json").json
+    assert (done["applied"], done["known"], done["up_to_date"]) == (1, 1, True)
+    after = desk.run("migrate", "--check")
+    assert after.code == 0
+    assert after.out.endswith("1 of 1 migrations, up to date\n")
+
+
+@pytest.mark.parametrize("store", ["sqlite", "shared", "postgres"])
+def test_the_sql_it_prints_makes_the_same_schema(
+    request: pytest.FixtureRequest, tmp_path: Path, store: str
+) -> None:
+    desk: Desk = request.getfixturevalue("postgres_desk") if store == "postgres" else Desk(tmp_path, f"sqlite:///{tmp_path}/new.db{'?shared=true' if store == 'shared' else ''}")  # fmt: skip
+    script = desk.run("migrate", "--sql").out
+    place = locate(desk.url)
+    if isinstance(place, PostgresPlace):
+        with psycopg.connect(place.conninfo, autocommit=True) as connection:
+            connection.execute(script.encode())
+    else:
+        file = sqlite3.connect(place.path, isolation_level=None)
+        file.executescript(script)
+        file.close()
+    assert desk.run("migrate", "--check").code == 0
+    with tenure.open(desk.url) as q:
+        job = q.enqueue("send").id
+        assert [claim.id for claim in q.claim()] == [job]
+
+
+def test_only_one_thing_at_a_time(desk: Desk) -> None:
+    assert desk.run("migrate", "--sql", "--check").code == 2
+    assert "CREATE TABLE" in desk.run("migrate", "--sql", "--json").json["sql"]

@@ -1,0 +1,140 @@
+"""`tenure retry`, as people run it: shown, asked, done in batches, interrupted and resumed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tenure
+from tests.cli.desk import Desk, dead
+
+
+def states(desk: Desk) -> dict[str, int]:
+    with desk.queue() as q:
+        return {state: n for state, n in q.counts()["default"].items() if n}
+
+
+def test_without_a_terminal_it_wants_to_be_told_yes(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 3)
+    told = desk.run("retry", "state:dead")
+    assert told.code == 2
+    assert "3 jobs match state:dead: 3 dead" in told.err
+    assert "there is no terminal to ask at; to retry 3 jobs, add --yes" in told.err
+    assert states(desk) == {"dead": 3}
+
+
+def test_told_yes_it_retries_what_matches(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 3)
+        dead(q, 2, kind="other")
+    told = desk.run("retry", "kind:send", "--yes")
+    assert (told.code, told.out, told.err) == (0, "3 retried\n", "")
+    assert states(desk) == {"dead": 2, "ready": 3}
+    assert desk.run("replay", "state:dead", "--yes", "--json").json == {
+        "matched": 2, "more": False, "retried": 2, "conflicts": 0, "interrupted": False,
+    }  # fmt: skip
+
+
+def test_only_dead_jobs_are_meant_where_no_state_is_named(desk: Desk) -> None:
+    with desk.queue() as q:
+        made = q.enqueue("send").id
+        [claim] = q.claim()
+        q.settle(claim, tenure.Done())
+    told = desk.run("retry", "kind:send", "--yes")
+    assert (told.code, told.err) == (
+        3,
+        "nothing matches state:dead kind:send (no state was named: dead ones)\n",
+    )
+    assert desk.run("retry", made, "--yes").out == "1 retried\n"
+    assert states(desk) == {"ready": 1}
+
+
+def test_a_dry_run_changes_nothing(desk: Desk) -> None:
+    with desk.queue() as q:
+        made = dead(q, 7)
+    told = desk.run("retry", "state:dead", "--dry-run")
+    assert told.code == 0
+    assert "7 jobs match" in told.err
+    assert "… and 2 more" in told.err
+    seen = desk.run("retry", "state:dead", "--dry-run", "--json").json
+    assert seen == {"matched": 7, "more": False, "states": {"dead": 7}, "sample": made[:1:-1]}
+    assert states(desk) == {"dead": 7}
+
+
+def test_a_job_whose_unique_key_is_taken_is_counted_and_stays(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.enqueue("send", unique="u")
+        [claim] = q.claim()
+        q.settle(claim, tenure.Bury())
+        q.enqueue("send", unique="u")
+    assert desk.run("retry", "state:dead", "--yes").out == "0 retried, 1 conflicts\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "told"),
+    [
+        (["retry"], 2, "Missing argument 'FILTER"),
+        (["retry", "state:dead"], 3, "nothing matches state:dead"),
+        (["retry", "state:running", "--yes"], 2, "to retry is for jobs that are done, dead, cancelled"),
+        (["retry", "state:dead", "--rate", "fast"], 2, "--rate: expected a number and /s, /m or /h"),
+        (["retry", "state:dead", "--rate", "0/s"], 2, "--rate: expected"),
+        (["retry", "--yes", "stat:dead"], 2, "there is no field 'stat'"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_a_mistake_is_one_sentence_and_an_exit_code(
+    desk: Desk, args: list[str], code: int, told: str
+) -> None:
+    ended = desk.run(*args)
+    assert ended.code == code
+    assert told in ended.err
+
+
+def test_on_a_terminal_it_shows_asks_and_tells_how_far_it_is(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 3)
+    with desk.terminal("retry", "state:dead") as terminal:
+        terminal.until("Retry 3 jobs? [y/N]: ")
+        assert "3 jobs match state:dead: 3 dead" in terminal.screen
+        assert "no route to host" in terminal.screen
+        terminal.type("y\n")
+        assert terminal.end() == 0
+        assert "[########################] 3 of 3" in terminal.screen
+        assert "3 retried" in terminal.screen
+    assert states(desk) == {"ready": 3}
+
+
+def test_who_says_no_has_changed_nothing(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 1)
+    with desk.terminal("retry", "state:dead") as terminal:
+        terminal.until("Retry 1 job? [y/N]: ")
+        terminal.type("\n")
+        assert terminal.end() == 1
+        assert "nothing was changed" in terminal.screen
+    assert states(desk) == {"dead": 1}
+
+
+def test_interrupted_it_says_how_far_it_got_and_goes_on_when_told_again(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 120)
+    with desk.terminal("retry", "state:dead", "--yes", "--rate", "20/s") as terminal:
+        terminal.until(" of 120")
+        terminal.interrupt()
+        assert terminal.end() == 130
+        found = re.search(r"interrupted: (\d+) of 120 retried; give the same command again", terminal.screen)
+    assert found is not None
+    done = int(found[1])
+    assert 20 <= done < 120
+    assert states(desk) == {"dead": 120 - done, "ready": done}
+    assert desk.run("retry", "state:dead", "--yes").out == f"{120 - done} retried\n"
+    assert states(desk) == {"ready": 120}
+
+
+def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
+    with postgres_desk.queue() as q:
+        dead(q, 600)
+    assert postgres_desk.run("retry", "state:dead error:Timeout*", "--yes").out == "600 retried\n"
+    assert states(postgres_desk) == {"ready": 600}

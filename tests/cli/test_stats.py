@@ -1,0 +1,92 @@
+"""`tenure stats`, `workers`, `pause` and `resume`, as people run them."""
+
+from __future__ import annotations
+
+import tenure
+from tests.cli.desk import Desk, dead
+
+
+def test_jobs_are_counted_by_queue_and_state(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 2)
+        q.enqueue("send", queue="mail", delay="10m")
+        q.pause("mail")
+        q.beat("w1")
+    told = desk.run("stats")
+    lines = told.out.splitlines()
+    assert lines[0].split() == [
+        "QUEUE",
+        "SCHEDULED",
+        "WAITING",
+        "READY",
+        "RUNNING",
+        "DONE",
+        "DEAD",
+        "CANCELLED",
+    ]
+    assert lines[1].split() == ["default", "0", "0", "0", "0", "0", "2", "0"]
+    assert lines[2].split()[:8] == ["mail", "1", "0", "0", "0", "0", "0", "0"]
+    assert "paused" in lines[2]
+    assert lines[3].split()[:3] == ["(all)", "1", "0"]
+    assert lines[4].startswith("1 worker; next due in ")
+    exact = desk.run("stats", "--json", "--exact").json
+    assert exact["queues"]["default"]["dead"] == 2
+    assert (exact["workers"], list(exact["paused"])) == (1, ["mail"])
+    assert exact["more"] == {"finished": False, "others": False}
+
+
+def test_an_empty_store_has_no_jobs(desk: Desk) -> None:
+    told = desk.run("stats")
+    assert (told.code, told.out) == (0, "there are no jobs\n0 workers\n")
+
+
+def test_watching_goes_on_until_it_is_interrupted(desk: Desk) -> None:
+    with desk.terminal("stats", "--watch", "--every", "20ms", NO_COLOR="1") as terminal:
+        terminal.until("there are no jobs")
+        with desk.queue() as q:
+            dead(q, 7)
+        terminal.until("\x1b[H\x1b[J")
+        terminal.until("7")
+        terminal.interrupt()
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.screen
+    assert desk.run("stats", "--watch", "--every", "soon").code == 2
+
+
+def test_workers_are_listed_with_what_they_take(desk: Desk) -> None:
+    assert desk.run("workers").code == 3
+    with desk.queue() as q:
+        q.beat("host:1:a", queues=["mail"], kinds=["send", "resize"])
+        q.beat("host:2:b")
+    lines = desk.run("workers").out.splitlines()
+    assert lines[0].split() == ["WORKER", "STARTED", "SEEN", "QUEUES", "KINDS"]
+    assert lines[1].split()[0] == "host:1:a"
+    assert lines[1].endswith("mail    send, resize")
+    assert lines[2].endswith("any     any")
+    assert [w["queues"] for w in desk.run("workers", "--json").lines] == [["mail"], None]
+
+
+def test_a_queue_is_paused_and_resumed(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.enqueue("send", queue="mail")
+    told = desk.run("pause", "mail", "mial")
+    assert told.out.splitlines() == [
+        "mail is paused; 1 jobs wait there",
+        "mial is paused; no job of it is known; is that its name?",
+    ]
+    with desk.queue() as q:
+        assert set(q.paused()) == {"mail", "mial"}
+        assert q.claim() == []
+    assert desk.run("resume", "mail", "other").out.splitlines() == ["mail goes on", "other was not paused"]
+    assert desk.run("resume", "mial", "--json").json == {"mial": True}
+    assert desk.run("resume", "mail").code == 3
+    assert set(desk.run("pause", "mail", "--json").json) == {"mail"}
+
+
+def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
+    with postgres_desk.queue() as q:
+        q.enqueue_many([tenure.NewJob(kind="send") for _ in range(60)])
+        q.beat("w")
+    assert postgres_desk.run("stats", "--json").json["queues"]["default"]["ready"] == 60
+    assert postgres_desk.run("workers", "--json").json["id"] == "w"
+    assert postgres_desk.run("pause", "default").out == "default is paused; 60 jobs wait there\n"
