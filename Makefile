@@ -18,7 +18,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up bot demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-layouts clean
+.PHONY: help up bot demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -70,6 +70,9 @@ bench-store: $(VENV)/.developed ## Measure the store
 
 bench-worker: $(VENV)/.developed ## Measure the worker
 	@$(BIN)/python -m bench.worker $(ARGS)
+
+bench-gateway: $(VENV)/.developed ## Measure the gateway
+	@$(BIN)/python -m bench.gateway $(ARGS)
 
 bench-layouts: $(VENV)/.developed ## Compare the data layouts behind the schema
 	@$(BIN)/python -m bench.layouts $(ARGS)

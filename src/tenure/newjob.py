@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from uuid import UUID
 
 from msgspec import Struct, field
+from msgspec.json import Encoder
 from uuid_utils import uuid7
 
 from tenure.clock import to_micros
@@ -53,6 +54,7 @@ _Place = tuple[str, str, str, int, int]
 _places: dict[tuple[str, str, int, int], _Place] = {}
 _INT16 = range(-32_768, 32_768)
 _INT32_MAX = 2_147_483_647
+_quick = Encoder().encode
 
 
 class NewJob(Struct, frozen=True, kw_only=True):
@@ -370,7 +372,13 @@ def _extra(job: NewJob, unique_for: int | None) -> str | None:
         extra["tags"] = _tags(job.tags)
     if job.meta:
         extra["meta"] = _texts(job.meta, "meta")
-    return json.dumps(extra, separators=(",", ":")) if extra else None
+    return _spelled(extra) if extra else None
+
+
+def _spelled(extra: dict[str, Any]) -> str:
+    """As ASCII text; msgspec spells it many times faster, but leaves other letters as they are."""
+    text = _quick(extra)
+    return text.decode() if text.isascii() else json.dumps(extra, separators=(",", ":"))
 
 
 def _tags(tags: Sequence[str]) -> list[str]:

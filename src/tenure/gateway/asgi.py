@@ -24,6 +24,7 @@ from tenure.context import Context
 from tenure.errors import FieldError, StoreError
 from tenure.gateway.backlog import Backlog
 from tenure.gateway.counters import Counters
+from tenure.gateway.deadline import Deadline
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers import Misfit
 from tenure.gateway.jobs import register
@@ -31,7 +32,7 @@ from tenure.gateway.limits import HungUp, Receive, Refused, body_of, json_of
 from tenure.gateway.opened import Opened
 from tenure.gateway.registry import Config, Registry, Route, build
 from tenure.gateway.sparing import Sparing
-from tenure.job import Request
+from tenure.job import Enqueued, Request
 from tenure.newjob import NewJob
 
 __all__ = ["Gateway", "asgi"]
@@ -64,6 +65,7 @@ class Gateway:
         self._stores = any(route.settings.is_async for route in registry.routes.values())
         self._hosts = frozenset(host.lower() for host in registry.settings.hosts)
         self._underway = 0
+        self._body, self._commit = Deadline(registry.body_deadline), Deadline(registry.store_deadline)
         self._say = Sparing(log, registry.mask)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,9 +141,7 @@ class Gateway:
         registry, settings, source = self.registry, route.settings, route.source
         if self._underway > registry.settings.max_requests:
             raise Refused(503, "too many requests under way", retry_after=_RETRY, connection="close")
-        body = await body_of(
-            receive, headers.get("content-length"), settings.max_body, registry.body_deadline
-        )
+        body = await body_of(receive, headers.get("content-length"), settings.max_body, self._body)
         why = source.reject(headers, body, machine_micros() / 1_000_000)
         if why is not None:
             raise Refused(401, why)
@@ -167,11 +167,7 @@ class Gateway:
             expires_in=source.expires_in(headers, event), request=Request(body, source.keep(headers)),
         )  # fmt: skip
         try:
-            async with asyncio.timeout(self.registry.store_deadline):
-                queue = await self._opened.queue()
-                if settings.backlog and await self._backlog.of(settings.queue) >= settings.backlog:
-                    raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
-                stored = await queue.enqueue_job(job)
+            stored = await self._commit.within(self._enqueue(job, settings.backlog))
         except (StoreError, TimeoutError) as error:
             self._say(settings.slug, "the store cannot be written", error)
             raise Refused(503, "store unavailable", retry_after=_RETRY) from None
@@ -183,6 +179,12 @@ class Gateway:
             return {"ok": True, "id": stored.id}
         self.counters.duplicates[settings.slug] += 1
         return {"ok": True, "id": stored.id, "duplicate": True}
+
+    async def _enqueue(self, job: NewJob, backlog: int) -> Enqueued:
+        queue = await self._opened.queue()
+        if backlog and await self._backlog.of(job.queue) >= backlog:
+            raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
+        return await queue.enqueue_job(job)
 
     async def _handle(self, route: Route, headers: dict[str, str], body: bytes) -> Any:
         """Run the handler here and now; what it returns is answered, if it is an object."""

@@ -6,12 +6,13 @@ to keep (`tenure.gateway.server`): an ASGI app is called when they have arrived.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
+
+from tenure.gateway.deadline import Deadline
 
 __all__ = ["HungUp", "Refused", "body_of", "json_of"]
 
@@ -37,13 +38,12 @@ class HungUp(Exception):
     """The sender is gone; nobody is there to be answered."""
 
 
-async def body_of(receive: Receive, length: str | None, most: int, seconds: float) -> bytes:
+async def body_of(receive: Receive, length: str | None, most: int, deadline: Deadline) -> bytes:
     """The whole body: 413 as soon as it is known to be too long, 408 if it takes too long."""
     if length is not None and length.isdecimal() and (len(length) > 18 or int(length) > most):
         raise Refused(413, "body too long", connection="close")
     try:
-        async with asyncio.timeout(seconds):
-            return await _gathered(receive, most)
+        return await deadline.within(_gathered(receive, most))
     except TimeoutError:
         raise Refused(408, "slow body", connection="close") from None
 
