@@ -1,7 +1,7 @@
-"""A bot whose handler writes one line per handling, and its gateway as a process: who keeps the ledger.
+"""A bot whose handler writes one line per handling: who keeps the ledger.
 
-    python -m tests.gateway.ledger 8080              # takes updates
-    tenure worker tests.gateway.ledger:app           # handles them
+    tenure gateway tests.gateway.ledger:app -f tests/gateway/ledger.toml      # takes updates
+    tenure worker tests.gateway.ledger:app                                    # handles them
 
 Where the jobs are is $TENURE_URL; the ledger is a file in $SCENE.
 """
@@ -9,32 +9,17 @@ Where the jobs are is $TENURE_URL; the ledger is a file in $SCENE.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 import tenure
 import tenure.gateway
-from tenure.gateway.server import uvicorn_config
 
-__all__ = ["ADDRESS", "SECRET", "app"]
+__all__ = ["ADDRESS", "SECRET", "SETTINGS", "app"]
 
-ADDRESS = "tests.gateway.ledger:app"
+ADDRESS = f"{__name__}:app"
+SETTINGS = Path(__file__).with_name("ledger.toml")
 SECRET = "a-secret_of-the-ledger"
-CONFIG: dict[str, Any] = {
-    "inline_secrets": True,
-    "sources": [
-        {
-            "slug": "bot",
-            "type": "telegram",
-            "handler": "python:on_update",
-            "async": True,
-            "secrets": [f"inline:{SECRET}"],
-        }
-    ],
-}
 
 app = tenure.App(max_crashes=int(os.environ.get("SCENE_MAX_CRASHES", "3")))
 
@@ -48,8 +33,4 @@ async def on_update(ctx: tenure.Context, update: dict[str, Any]) -> None:
     os.close(handle)
 
 
-tenure.gateway.attach(app, CONFIG)
-
-if __name__ == "__main__":
-    gateway = tenure.gateway.asgi(app, CONFIG)
-    uvicorn.Server(uvicorn_config(gateway, port=int(sys.argv[1]))).run()
+tenure.gateway.attach(app, SETTINGS)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.gateway.ledger import ADDRESS, SECRET, SETTINGS
 from tests.support.child import ROOT
 from tests.support.workers import Scene, until
 
@@ -19,7 +20,7 @@ _PATIENCE = 60.0
 
 
 class GatewayProcess:
-    """`python -m tests.gateway.ledger` on the store of a scene."""
+    """`tenure gateway` on the store of a scene."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -36,10 +37,11 @@ class GatewayProcess:
         environment = {
             k: v for k, v in os.environ.items() if k != "DATABASE_URL" and not k.startswith("TENURE_")
         }
-        environment |= {"TENURE_URL": self.scene.url, "SCENE": str(self.scene.folder)}
+        environment |= {"TENURE_URL": self.scene.url, "LEDGER_SECRET": SECRET}
+        where = (ADDRESS, "-f", str(SETTINGS), "--port", str(self.port))
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-W", "error", "-m", "tests.gateway.ledger", str(self.port)],
+                [sys.executable, "-W", "error", "-m", "tenure", "gateway", *where],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -148,6 +148,7 @@ def play(
     assert (gateway.starts, len(scene.started)) == (kills + 1, kills + 1)
     until(lambda: not states(scene).keys() & {"ready", "running", "waiting", "scheduled"}, within=300)
     more = balance(scene, plan, telegram)
+    assert gateway.stop() == 0
     assert SECRET not in gateway.log + "".join(worker.log for worker in scene.started)
     say(f"{dict(telegram.answers)} in {sent:.1f} s (0: no answer); handled again after a kill: {more}")
 
