@@ -64,6 +64,7 @@ PARAMETERS = {
 # Statements that answer with a count, not with rows.
 ROWLESS = {
     *(
+        "add_audit",
         "admit",
         "attempt_add",
         "copy",

@@ -269,6 +269,8 @@ class Queue:
     hooks = synchronous(Verbs.hooks)
     note = synchronous(Verbs.note)
     set_note = synchronous(Verbs.set_note)
+    add_audit = synchronous(Verbs.add_audit)
+    audits = synchronous(Verbs.audits)
 
 
 class AsyncQueue:
@@ -426,3 +428,5 @@ class AsyncQueue:
     hooks = asynchronous(Verbs.hooks)
     note = asynchronous(Verbs.note)
     set_note = asynchronous(Verbs.set_note)
+    add_audit = asynchronous(Verbs.add_audit)
+    audits = asynchronous(Verbs.audits)

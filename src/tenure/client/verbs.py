@@ -25,6 +25,7 @@ from tenure.client.arguments import (
     started_of,
     worker_of,
 )
+from tenure.client.audit_verbs import AuditVerbs
 from tenure.client.call import Call
 from tenure.client.filter_verbs import FilterVerbs
 from tenure.client.hook_verbs import HookVerbs
@@ -86,7 +87,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs):
+class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs):
     """What can be done with jobs."""
 
     def __init__(

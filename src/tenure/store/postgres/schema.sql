@@ -19,6 +19,17 @@ TABLE tenure.attempts
     CONSTRAINT attempts_pkey PRIMARY KEY (job_id, epoch)
 CREATE UNIQUE INDEX attempts_pkey ON tenure.attempts USING btree (job_id, epoch)
 
+TABLE tenure.audit
+    id uuid NOT NULL
+    at bigint NOT NULL
+    who text NOT NULL
+    action text NOT NULL
+    what text NOT NULL
+    count bigint NOT NULL
+    said text NOT NULL
+    CONSTRAINT audit_pkey PRIMARY KEY (id)
+CREATE UNIQUE INDEX audit_pkey ON tenure.audit USING btree (id)
+
 TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     id uuid NOT NULL
     seq bigint NOT NULL

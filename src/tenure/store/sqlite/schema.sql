@@ -15,6 +15,16 @@ CREATE TABLE tenure_attempts (
     PRIMARY KEY (job_id, epoch)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE tenure_audit (
+    id     TEXT PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    who    TEXT NOT NULL,
+    action TEXT NOT NULL,
+    what   TEXT NOT NULL,
+    count  INTEGER NOT NULL,
+    said   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tenure_hooks (
     kind         TEXT NOT NULL,
     hook         TEXT NOT NULL,

@@ -177,6 +177,16 @@ CREATE TABLE tenure.notes (
 );
 CREATE INDEX notes_until ON tenure.notes (until) WHERE until IS NOT NULL;
 
+CREATE TABLE tenure.audit (
+    id     uuid PRIMARY KEY,
+    at     bigint NOT NULL,
+    who    text NOT NULL,
+    action text NOT NULL,
+    what   text NOT NULL,
+    count  bigint NOT NULL,
+    said   text NOT NULL
+);
+
 CREATE VIEW tenure.readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        to_timestamp(run_at / 1e6) AS run_at, to_timestamp(created_at / 1e6) AS created_at,

@@ -126,6 +126,16 @@ CREATE TABLE tenure_notes (
 ) STRICT;
 CREATE INDEX tenure_notes_until ON tenure_notes (until) WHERE until IS NOT NULL;
 
+CREATE TABLE tenure_audit (
+    id     TEXT PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    who    TEXT NOT NULL,
+    action TEXT NOT NULL,
+    what   TEXT NOT NULL,
+    count  INTEGER NOT NULL,
+    said   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW tenure_readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        datetime(run_at / 1000000, 'unixepoch') AS run_at, datetime(created_at / 1000000, 'unixepoch') AS created_at,
