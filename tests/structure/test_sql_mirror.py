@@ -47,7 +47,7 @@ PARAMETERS = {
                 "expires_at",
                 "expires_in",
             ),
-            *("unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra", "now"),
+            *("unique_hash", "group_key", "group_limit", "parent", "flow", "tenant", "extra", "lead", "now"),
         },
         {"rows", "now"},
     ),

@@ -8,6 +8,8 @@ behind the pieces of a body. So is the number of connections. Needs the extra `g
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -42,6 +44,17 @@ def uvicorn_config(
     return uvicorn.Config(gateway, host=host, port=port, **{**chosen, **options})
 
 
+def _send_at_once(transport: Any) -> None:
+    """An answer is two small writes; the second must not wait for word of the first, which may take 40 ms to come.
+
+    The event loop sees to this by itself, but not on connections of a socket that was bound by somebody else.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):  # gone already
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 def _protocol(seconds: float) -> type[HttpToolsProtocol]:
     class Careful(HttpToolsProtocol):
         """Closes a connection whose request's head takes longer than `seconds`, or that sends too much beside bodies."""
@@ -51,6 +64,7 @@ def _protocol(seconds: float) -> type[HttpToolsProtocol]:
         """Bytes since a head or a piece of a body was last complete."""
 
         def connection_made(self, transport: Any) -> None:
+            _send_at_once(transport)
             super().connection_made(transport)
             self._wait_for_head()
 

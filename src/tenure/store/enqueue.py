@@ -5,7 +5,7 @@ Ids are made by the client, so an enqueue whose answer was lost is simply asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from tenure.errors import StoreError
@@ -13,7 +13,7 @@ from tenure.job import Enqueued, JobId
 from tenure.newjob import NewJob, Row, check, copied_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
-from tenure.store.groups import admit
+from tenure.store.groups import admit_locked, lock
 from tenure.store.pack import pack, pack_object
 from tenure.store.plan import Plan, Statement
 
@@ -41,15 +41,19 @@ def enqueue(
     found |= yield from _take_periods(periods, now, again=again)
     stored_before = set(found)
     missing = [r for r in rows if r.id not in found]
+    mine = yield from lock([r.group_key for r in missing if r.group_key is not None], can)
+    leads = _leads(missing, frozenset(mine))
     for _ in range(_TRIES):
         if not missing:
             break
-        answer = yield Statement("enqueue", {"now": now}, rows=[_columns(r) for r in missing])
+        asked = [_columns(r, lead=leads.get(r.group_key) is r) for r in missing]
+        answer = yield Statement("enqueue", {"now": now}, rows=asked)
         if answer.changed == len(missing):
             found |= {r.id: r.id for r in missing}
         else:
             # A slot may be freed between the insert and this look; then nobody is found, and the row is tried again.
             found |= yield from _resolve(missing)
+            leads = {}
         missing = [r for r in rows if r.id not in found]
     if missing:
         raise StoreError(
@@ -58,7 +62,7 @@ def enqueue(
     inserted = [r for r in rows if found[r.id] == r.id]
     for asked in _requests([r for r in inserted if r.id not in stored_before]):
         yield Statement("request_add", {}, rows=asked)
-    yield from admit([r.group_key for r in inserted if r.group_key is not None], can)
+    yield from admit_locked([group for group in mine if group not in leads])
     before = set() if again else stored_before
     return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
 
@@ -96,7 +100,25 @@ def enqueue_plain(
     return [Enqueued(i, inserted=True) for i in ids]
 
 
-def _columns(row: Row) -> dict[str, Any]:
+def _leads(rows: Sequence[Row], mine: Collection[str]) -> dict[str | None, Row]:
+    """The first job of each group of mine, where the group's jobs here go one at a time, as they came, and are due now.
+
+    Where its group is empty it is stored as ready; where not, there is no room for it, or somebody has left word. So these
+    groups need no second look.
+    """
+    first: dict[str | None, Row] = {}
+    others: set[str] = set()
+    for row in rows:
+        group = row.group_key
+        if group is None or group not in mine:
+            continue
+        lead = first.setdefault(group, row)
+        if row.group_limit != 1 or row.run_at is not None or row.delay is not None or row.rank < lead.rank:
+            others.add(group)
+    return {group: row for group, row in first.items() if group not in others}
+
+
+def _columns(row: Row, *, lead: bool = False) -> dict[str, Any]:
     return {
         "id": row.id,
         "lane": row.lane,
@@ -116,6 +138,7 @@ def _columns(row: Row) -> dict[str, Any]:
         "flow": row.flow,
         "tenant": row.tenant,
         "extra": row.extra,
+        "lead": lead,
     }
 
 

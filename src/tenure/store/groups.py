@@ -3,35 +3,47 @@
 Whoever may have freed a slot, or put a job behind one, decides about the group in the same transaction. On a database
 where transactions run side by side two of them could each miss the other's half, so a decision is made under a lock per
 group. Nobody waits for that lock: who does not get it leaves word in `wakes`, and the next claim decides.
+
+A new job whose group is empty is stored as ready, holding its slot, by `enqueue` itself (see there): most jobs of groups
+find theirs so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tenure.store.dialect import Capabilities
 from tenure.store.pack import pack_groups
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["admit", "admit_woken", "sweep"]
+__all__ = ["admit", "admit_locked", "admit_woken", "lock", "sweep"]
 
 _WAKES = 1_000
 
 
 def admit(groups: Iterable[str], can: Capabilities) -> Plan[int]:
     """Make ready what each group has room for; what cannot be decided now is left word about."""
+    keys = yield from lock(groups, can)
+    return (yield from admit_locked(keys))
+
+
+def lock(groups: Iterable[str], can: Capabilities) -> Plan[list[str]]:
+    """Those of the groups that may be decided about now, and until this transaction ends; word is left about the others."""
     keys = list(dict.fromkeys(groups))
-    if not keys:
+    if not keys or not can.defers:
+        return keys
+    answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
+    later = [key for key, locked in answer.rows if not locked]
+    if later:
+        yield Statement("wake", {"groups": pack_groups(later)})
+    return [key for key, locked in answer.rows if locked]
+
+
+def admit_locked(groups: Collection[str]) -> Plan[int]:
+    """Make ready what each of these groups has room for."""
+    if not groups:
         return 0
-    if can.defers:
-        answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
-        keys = [key for key, locked in answer.rows if locked]
-        later = [key for key, locked in answer.rows if not locked]
-        if later:
-            yield Statement("wake", {"groups": pack_groups(later)})
-        if not keys:
-            return 0
-    answer = yield Statement("admit", {"groups": pack_groups(keys)})
+    answer = yield Statement("admit", {"groups": pack_groups(groups)})
     return answer.changed
 
 
