@@ -30,11 +30,12 @@ _COMMANDS: Final = {
     "resume": "Claim from a queue again.",
     "cron": "See to the schedules: list, pause, resume, run.",
     "migrate": "Make the schema, or bring it up to date.",
+    "doctor": "Look for what is wrong, and tell what to do about it.",
 }
 _DESK: Final = {
     "Jobs": ("enqueue", "list", "show", "explain", "retry", "cancel", "purge"),
     "Queues, workers, schedules": ("stats", "workers", "pause", "resume", "cron"),
-    "Store": ("migrate",),
+    "Store": ("doctor", "migrate"),
 }
 """What stands apart from the commands that run something."""
 _ALSO: Final = {"replay": "retry"}

@@ -119,9 +119,9 @@ def paused() -> Plan[dict[str, datetime]]:
     return {name: from_micros(since) for name, since in answer.rows}
 
 
-def workers(*, now: int | None) -> Plan[list[WorkerSeen]]:
+def workers(*, now: int | None, alive: int = ALIVE) -> Plan[list[WorkerSeen]]:
     """Who has been seen lately."""
-    answer = yield Statement("workers", {"alive": ALIVE, "now": now}, alone=True, reads=True)
+    answer = yield Statement("workers", {"alive": alive, "now": now}, alone=True, reads=True)
     return [
         WorkerSeen(
             id=i,

@@ -9,7 +9,7 @@ from tenure.store.postgres.connection import DriverError, connect, meaning
 from tenure.store.postgres.dialect import postgres_dialect
 from tenure.store.postgres.store import META, applied
 
-__all__ = ["applied_in_schema", "schema_script"]
+__all__ = ["applied_in_schema", "pooled", "schema_script"]
 
 
 def applied_in_schema(place: PostgresPlace) -> tuple[int, int]:
@@ -19,6 +19,16 @@ def applied_in_schema(place: PostgresPlace) -> tuple[int, int]:
             return applied(link, place.schema)[0], len(migrations("postgres"))
         except DriverError as cause:
             raise meaning(link, cause, asked=False)[0] from cause
+
+
+def pooled(place: PostgresPlace) -> bool:
+    """Whether something like pgbouncer stands between: it names a process to be cancelled that is not the server's own."""
+    with with_patience(lambda _: connect(place), patience=5.0, repeatable=True) as link:
+        try:
+            row = link.execute("SELECT pg_backend_pid()").fetchone()
+        except DriverError as cause:
+            raise meaning(link, cause, asked=False)[0] from cause
+        return row is not None and row[0] != link.info.backend_pid
 
 
 def schema_script(place: PostgresPlace) -> str:

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from tenure.errors import StoreRefused, StoreUnavailable
 
-__all__ = ["claim_library", "network_filesystem", "prepare_file", "release_library", "same_file"]
+__all__ = [
+    "NETWORK",
+    "claim_library",
+    "filesystem",
+    "network_filesystem",
+    "prepare_file",
+    "release_library",
+    "same_file",
+]
 
 NETWORK = frozenset({
     "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afs", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs",
@@ -79,8 +87,18 @@ def same_file(one: str, other: str) -> bool:
         return False
 
 
+def filesystem(folder: str) -> str | None:
+    """The kind of filesystem a folder is on, where this machine tells."""
+    return _filesystem(folder, _mounts())
+
+
 def network_filesystem(folder: str, mounts: str) -> str | None:
     """The kind of network filesystem a folder is on, by the mount table, or None."""
+    kind = _filesystem(folder, mounts)
+    return kind if kind in NETWORK else None
+
+
+def _filesystem(folder: str, mounts: str) -> str | None:
     best, kind = "", None
     place = os.path.realpath(folder)
     for line in mounts.splitlines():
@@ -91,7 +109,7 @@ def network_filesystem(folder: str, mounts: str) -> str | None:
         inside = place == point or place.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]
-    return kind if kind in NETWORK else None
+    return kind
 
 
 def _mounts() -> str:

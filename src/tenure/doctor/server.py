@@ -1,0 +1,95 @@
+"""A PostgreSQL server: its version and settings, room for connections, what this role may do, what stands in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tenure.config import PostgresPlace
+from tenure.doctor.finding import Finding, listed
+from tenure.doctor.patient import Patient
+from tenure.store import health
+
+__all__ = ["connections", "durability", "pooler", "rights", "version"]
+
+_OLDEST, _KEPT_UP = 13, 14
+
+
+def version(patient: Patient) -> Iterator[Finding]:
+    """What the server is."""
+    major = patient.number("version_number") // 10_000
+    seen = f"PostgreSQL {patient.said('version')}"
+    if patient.said("standby") == "true":
+        yield Finding("error", "server", f"{seen}, a standby, which takes no jobs", "give the primary's URL, or add target_session_attrs=read-write")  # fmt: skip
+    elif major < _OLDEST:
+        yield Finding("error", "server", seen, f"upgrade: Tenure needs PostgreSQL {_OLDEST} or later")
+    elif major < _KEPT_UP:
+        yield Finding("note", "server", f"{seen}, which is repaired no more", "upgrade when you can")
+    else:
+        yield Finding("ok", "server", seen)
+
+
+def durability(patient: Patient) -> Iterator[Finding]:
+    """What a crash of the server or its machine may cost."""
+    wrong = [name for name in ("fsync", "full_page_writes") if patient.said(name) != "on"]
+    commit = patient.said("synchronous_commit")
+    for name in wrong:
+        fix = f"set {name} = on and reload: a crash can damage the whole database without it"
+        yield Finding("error", "durability", f"{name} is {patient.said(name)}", fix)
+    if commit == "off":
+        fix = "set synchronous_commit = on for this role and database: a crash loses jobs that were answered"
+        yield Finding("warning", "durability", "synchronous_commit is off", fix)
+    elif not wrong:
+        yield Finding(
+            "ok", "durability", f"fsync and full_page_writes are on, synchronous_commit is {commit}"
+        )
+
+
+def connections(patient: Patient) -> Iterator[Finding]:
+    """Whether more processes can come."""
+    most, used = patient.number("max_connections"), patient.number("connections")
+    usable = most - patient.number("reserved_connections")
+    free = max(usable - used, 0)
+    seen = f"{used:,} of {usable:,} connections are taken ({most:,}, less those kept for superusers)"
+    if free >= usable * patient.limits.connections:
+        yield Finding("ok", "connections", seen)
+        return
+    fix = "raise max_connections, run fewer processes, or put pgbouncer in front (?pgbouncer=true)"
+    yield Finding("warning" if free else "error", "connections", f"{seen}, {free:,} are free", fix)
+
+
+def pooler(place: PostgresPlace) -> Iterator[Finding]:
+    """Whether something like pgbouncer stands between, and whether the URL says so."""
+    from tenure.store.postgres.standing import pooled
+
+    between = pooled(place)
+    if between and not place.pgbouncer:
+        fix = "add pgbouncer=true to the URL (and listen= with the server's own), or connect to the server itself"
+        yield Finding("error", "pgbouncer", "a pooler stands between, and the URL does not say so", fix)
+    elif between and place.notify and place.listen is None:
+        fix = "add listen= with the server's own URL, percent-encoded, and jobs are heard of at once"
+        yield Finding(
+            "note", "pgbouncer", "a pooler stands between, so workers look for jobs every few seconds", fix
+        )
+    elif between:
+        yield Finding("ok", "pgbouncer", "a pooler stands between, and the URL says so")
+    elif place.pgbouncer:
+        fix = "leave pgbouncer=true out of the URL: statements are prepared and commits heard of then"
+        yield Finding("note", "pgbouncer", "the URL says pgbouncer=true, but nothing stands between", fix)
+    else:
+        yield Finding("ok", "pgbouncer", "nothing stands between")
+
+
+def rights(patient: Patient) -> Iterator[Finding]:
+    """What this role may do in the schema."""
+    missing = patient.ask(health.privileges)
+    if not missing:
+        yield Finding("ok", "privileges", "this role may do all that workers do")
+        return
+    needs = {need for need, _, _ in missing}
+    seen = listed([f"{privilege} on {thing}" for _, thing, privilege in missing])
+    if needs == {"work"}:
+        fix = "grant it what is missing if workers use this role; who only enqueues needs no more"
+        yield Finding("note", "privileges", f"this role may enqueue, but not work: it lacks {seen}", fix)
+    else:
+        fix = "grant it what is missing; docs/doctor.md has the statements"
+        yield Finding("error", "privileges", f"this role may not even enqueue: it lacks {seen}", fix)
