@@ -4,6 +4,7 @@
     TENURE_RETAIN_DONE       QUEUE_DONE_RETENTION      how long done jobs are kept (168h); 0: for ever
     TENURE_RETAIN_CANCELLED                            the same for cancelled jobs (168h)
     TENURE_RETAIN_DEAD                                 the same for dead ones (0: for ever)
+    TENURE_RETAIN_FIGURES                              the same for figures (2160h); minutes go after 8 days
     TENURE_RETAIN_EVERY      QUEUE_JANITOR_INTERVAL    how often finished jobs are looked through (1h)
 
 Under the older name a value of zero or less means the default, and is logged; under the TENURE_ name zero means off
@@ -33,6 +34,7 @@ class Setting(Enum):
     RETAIN_DONE = ("TENURE_RETAIN_DONE", "QUEUE_DONE_RETENTION", timedelta(days=7), True)
     RETAIN_CANCELLED = ("TENURE_RETAIN_CANCELLED", None, timedelta(days=7), True)
     RETAIN_DEAD = ("TENURE_RETAIN_DEAD", None, timedelta(0), True)
+    RETAIN_FIGURES = ("TENURE_RETAIN_FIGURES", None, timedelta(days=90), True)
     RETAIN_EVERY = ("TENURE_RETAIN_EVERY", "QUEUE_JANITOR_INTERVAL", timedelta(hours=1), True)
 
     def __init__(self, key: str, alias: str | None, default: timedelta, may_be_off: bool) -> None:

@@ -17,6 +17,7 @@ NAMES = {
     Setting.RETAIN_DONE: ("TENURE_RETAIN_DONE", "QUEUE_DONE_RETENTION", timedelta(hours=168)),
     Setting.RETAIN_CANCELLED: ("TENURE_RETAIN_CANCELLED", None, timedelta(hours=168)),
     Setting.RETAIN_DEAD: ("TENURE_RETAIN_DEAD", None, timedelta(0)),
+    Setting.RETAIN_FIGURES: ("TENURE_RETAIN_FIGURES", None, timedelta(days=90)),
     Setting.RETAIN_EVERY: ("TENURE_RETAIN_EVERY", "QUEUE_JANITOR_INTERVAL", timedelta(hours=1)),
 }
 ALIASED = [s for s in Setting if s.alias is not None]

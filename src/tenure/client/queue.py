@@ -114,6 +114,10 @@ class Transaction:
     counts = synchronous(Verbs.counts)
     note = synchronous(Verbs.note)
     set_note = synchronous(Verbs.set_note)
+    rollups = synchronous(Verbs.rollups)
+    error_groups = synchronous(Verbs.error_groups)
+    add_figures = synchronous(Verbs.add_figures)
+    tidy_figures = synchronous(Verbs.tidy_figures)
 
 
 class AsyncTransaction:
@@ -138,6 +142,10 @@ class AsyncTransaction:
     counts = asynchronous(Verbs.counts)
     note = asynchronous(Verbs.note)
     set_note = asynchronous(Verbs.set_note)
+    rollups = asynchronous(Verbs.rollups)
+    error_groups = asynchronous(Verbs.error_groups)
+    add_figures = asynchronous(Verbs.add_figures)
+    tidy_figures = asynchronous(Verbs.tidy_figures)
 
 
 class Queue:
@@ -269,6 +277,10 @@ class Queue:
     hooks = synchronous(Verbs.hooks)
     note = synchronous(Verbs.note)
     set_note = synchronous(Verbs.set_note)
+    rollups = synchronous(Verbs.rollups)
+    error_groups = synchronous(Verbs.error_groups)
+    add_figures = synchronous(Verbs.add_figures)
+    tidy_figures = synchronous(Verbs.tidy_figures)
     add_audit = synchronous(Verbs.add_audit)
     audits = synchronous(Verbs.audits)
 
@@ -428,5 +440,9 @@ class AsyncQueue:
     hooks = asynchronous(Verbs.hooks)
     note = asynchronous(Verbs.note)
     set_note = asynchronous(Verbs.set_note)
+    rollups = asynchronous(Verbs.rollups)
+    error_groups = asynchronous(Verbs.error_groups)
+    add_figures = asynchronous(Verbs.add_figures)
+    tidy_figures = asynchronous(Verbs.tidy_figures)
     add_audit = asynchronous(Verbs.add_audit)
     audits = asynchronous(Verbs.audits)

@@ -27,6 +27,7 @@ from tenure.client.arguments import (
 )
 from tenure.client.audit_verbs import AuditVerbs
 from tenure.client.call import Call
+from tenure.client.figure_verbs import FigureVerbs
 from tenure.client.filter_verbs import FilterVerbs
 from tenure.client.hook_verbs import HookVerbs
 from tenure.client.note_verbs import NoteVerbs
@@ -87,7 +88,7 @@ Pauses = dict[str, datetime]
 _COPY_FROM = 50
 
 
-class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs):
+class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, FigureVerbs):
     """What can be done with jobs."""
 
     def __init__(

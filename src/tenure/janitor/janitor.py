@@ -29,6 +29,8 @@ _BATCH = 1_000
 _FIRE_EVERY = 1.0
 _FIRE_SOONEST, _FIRE_LATEST = 0.05, 5.0
 """How long to the next look at schedules: others may add one meanwhile, or hold what is due."""
+_MERGE_EVERY = 300.0
+"""How often figures are merged and old ones forgotten, in seconds."""
 _AGAIN = 5.0
 """How soon a chore that failed is tried again, at the latest."""
 _CALM = 12.0
@@ -75,6 +77,7 @@ class Janitor(Service):
             Chore("reclaim", look, self._reclaim),
             Chore("schedule", 3_600.0, self._store_schedules),
             Chore("fire", _FIRE_EVERY, self._fire, full=100),
+            Chore("figures", _MERGE_EVERY, lambda: queue.tidy_figures(keep=settings.figures), full=1),
         ]
         if settings.retain_every > timedelta(0):
             every, own = settings.retain_every.total_seconds(), settings.by_queue

@@ -31,6 +31,8 @@ class JanitorSettings:
 
     kept: Kept
     by_queue: Mapping[str, Kept] = field(default_factory=dict)
+    figures: timedelta = timedelta(days=90)
+    """How long what workers counted is kept; zero: for ever."""
     retain_every: timedelta = timedelta(hours=1)
     look_every: timedelta = timedelta(seconds=5)
     """How often due jobs are promoted and overdue ones taken back; claims do both by themselves as well."""
@@ -62,6 +64,7 @@ def janitor_settings(
     return JanitorSettings(
         kept=Kept(**base),
         by_queue={name: _kept(name, base, given) for name, given in queues.items()},
+        figures=Setting.RETAIN_FIGURES.read(environ),
         retain_every=Setting.RETAIN_EVERY.read(environ),
     )
 

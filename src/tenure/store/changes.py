@@ -119,12 +119,13 @@ class Changes:
         message: str,
         traceback: str | None = None,
         outcome: str | None = None,
+        fingerprint: str | None = None,
     ) -> None:
-        """The attempt goes into the job's history."""
+        """The attempt goes into the job's history; `fingerprint` is what failures alike have in common."""
         self.story.append({
             "id": job.id, "epoch": job.epoch, "attempt": job.attempt, "worker": job.worker,
             "started_at": job.started_at, "finished_at": job.now, "outcome": outcome, "error_kind": error_kind, "message": message,
-            "traceback": traceback,
+            "traceback": traceback, "fingerprint": fingerprint,
         })  # fmt: skip
 
     def write(self, can: Capabilities, *, now: int | None) -> Plan[None]:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from tenure.duration import micros, parse
+from tenure.fingerprint import fingerprint
 from tenure.job import Claim, State
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
 from tenure.payload import MAX_RESULT, MAX_TRACEBACK, clean_error, encode
@@ -103,23 +104,23 @@ def _decide(
     settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, now: int | None, max_crashes: int
 ) -> Plan[bool]:
     answer = yield Statement("hold", {"claims": pack_claims(c for c, _ in settles), "now": now})
-    outcomes = {(c.id, c.epoch): o for c, o in settles}
+    outcomes = {(c.id, c.epoch): (c.kind, o) for c, o in settles}
     changes = Changes()
     for row in answer.rows:
         job = Held(*row)
-        _decide_one(changes, job, outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
+        _decide_one(changes, job, *outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
     yield from changes.write(can, now=now)
     return len(answer.rows) == len(settles)
 
 
-def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int) -> None:
+def _decide_one(changes: Changes, job: Held, kind: str, outcome: Outcome, max_crashes: int) -> None:
     name = name_of(outcome)
     asked = job.cancel_at is not None
     match outcome:
         case Done():
             changes.end(job, State.DONE, name, settled_epoch=job.epoch, result=_result(outcome))
         case Fail():
-            _decide_failure(changes, job, outcome)
+            _decide_failure(changes, job, kind, outcome)
         case Snooze() | Release() if asked:
             changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, attempt=job.given_back)
         case Snooze(delay=delay):
@@ -139,7 +140,8 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int)
             )  # fmt: skip
         case Bury(reason=reason, error=error):
             text = clean_error(error or reason)
-            changes.tell(job, clean_error(outcome.kind, 200) or "Bury", text, _story(outcome), name)
+            like = fingerprint(kind, outcome.kind, error or reason, outcome.traceback)
+            changes.tell(job, clean_error(outcome.kind, 200) or "Bury", text, _story(outcome), name, like)
             changes.end(
                 job, State.DEAD, name, settled_epoch=job.epoch, reason=clean_error(reason, 200), error=text
             )
@@ -153,9 +155,10 @@ def _decide_one(changes: Changes, job: Held, outcome: Outcome, max_crashes: int)
             assert_never(outcome)
 
 
-def _decide_failure(changes: Changes, job: Held, fail: Fail) -> None:
+def _decide_failure(changes: Changes, job: Held, kind: str, fail: Fail) -> None:
     text = clean_error(fail.error)
-    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, _story(fail), "fail")
+    like = fingerprint(kind, fail.kind, fail.error, fail.traceback)
+    changes.tell(job, clean_error(fail.kind, 200) or "Error", text, _story(fail), "fail", like)
     wait = DEFAULT.delay(job.attempt) if fail.retry_in is None else parse(fail.retry_in, "retry_in")
     end = {"settled_epoch": job.epoch, "error": text}
     if job.cancel_at is not None:

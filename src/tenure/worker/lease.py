@@ -3,7 +3,7 @@
 Neither a handler that blocks the event loop nor settles or chores under way delay it: nobody else uses its queue. Six times
 a lease it says that the worker lives, pushes every held lease forward, marks the jobs that have started, and brings back what
 it learns: claims that were lost and jobs that were asked to cancel. Between these it passes on what handlers tell of their
-progress.
+progress, and what the worker has counted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Protocol
 
 from tenure.client.queue import Queue
 from tenure.context import Context
-from tenure.errors import StoreUnavailable
+from tenure.errors import StoreError, StoreUnavailable
 from tenure.job import Claim, JobId, Renewed
 from tenure.service import Service
+from tenure.worker.figures import Figures
 
 __all__ = ["Keeper"]
 
@@ -58,8 +59,10 @@ class Keeper(Service):
         renewed: Callable[[Renewed, Sequence[Claim]], None],
         outage: Callable[[str, Exception], None],
         about: Callable[[], dict[str, object]],
+        figures: Figures | None = None,
     ) -> None:
         super().__init__("lease")
+        self._figures = Figures() if figures is None else figures
         self._queue, self._worker, self._queues, self._kinds = queue, worker, queues, kinds
         self._lease, self._every = lease, min(lease.total_seconds() / _TIMES, _LONGEST)
         self.safe_until = time.monotonic() + lease.total_seconds()
@@ -83,6 +86,7 @@ class Keeper(Service):
             self.safe_until = now + self._lease.total_seconds()
             self._next = now + self._every
             self._note_gap()
+            self._tell_figures()
         self._pass_on()
         return max(min(self._next - time.monotonic(), _PROGRESS_EVERY), 0.001)
 
@@ -98,8 +102,9 @@ class Keeper(Service):
         self._queue.beat(self._worker, queues=self._queues, kinds=self._kinds, about=about)
 
     def finish(self) -> None:
-        """The last word on progress, and goodbye."""
+        """The last word on progress, the last figures, and goodbye."""
         self._pass_on()
+        self._tell_figures(now=True)
         self._queue.leave(self._worker)
 
     def failed(self, error: Exception) -> None:
@@ -130,6 +135,12 @@ class Keeper(Service):
         if now - self._kept > (_TIMES - 2) * self._every:
             self._calm_until = now + min(_CALM, _TIMES * self._every)
         self._kept = now
+
+    def _tell_figures(self, *, now: bool = False) -> None:
+        try:
+            self._figures.tell(self._queue, self._worker, now=now)
+        except StoreError as error:
+            log.warning("a few seconds of figures are lost: %s", error)
 
     def _pass_on(self) -> None:
         while self._told:

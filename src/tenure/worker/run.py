@@ -329,6 +329,7 @@ class Runner:
         """A child process is there for it: it starts now. Marked too: it may take its worker with it."""
         self._marks.start(place, run.claim, apart=True)
         run.begun, run.began = True, time.monotonic()
+        run.claim.began = run.began  # waiting for a child is no part of how long it ran
         self._count_time(run)
 
     def _count_time(self, run: Run) -> None:

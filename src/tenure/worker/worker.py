@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress
 from types import CoroutineType
 
 from tenure.client.queue import Queue
@@ -31,11 +32,12 @@ from tenure.service import Service
 from tenure.worker.berths import Berths
 from tenure.worker.claim import Claimer
 from tenure.worker.drain import Parts, drain
+from tenure.worker.figures import Figures
 from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
 from tenure.worker.marks import open_marks, report_the_dead
-from tenure.worker.outcomes import rolled_back
+from tenure.worker.outcomes import DONE, rolled_back
 from tenure.worker.recycle import rationed, used_up
 from tenure.worker.rescue import give_back
 from tenure.worker.run import Middleware, Run, Runner
@@ -75,6 +77,7 @@ class Worker:
         self._listeners = Listeners() if listeners is None else listeners
         self._middleware, self._chores, self._place = middleware, chores, place
         self._held: set[Claim] = set()
+        self._figures = Figures()
         self._stops = 0
         self.grace = settings.grace.total_seconds()
         """How long stopping may take, in seconds; less is left where others had to stop first."""
@@ -169,7 +172,7 @@ class Worker:
         queues = None if any(t.queues is None for t in settings.lines) else [q for t in settings.lines for q in t.queues or ()]  # fmt: skip
         self._keeper = Keeper(
             keeper_queue, worker=self.name, queues=queues, kinds=names, lease=settings.lease, held=self._held,
-            runs=self._runner.runs, renewed=self._hear, outage=self._outage, about=self._about,
+            runs=self._runner.runs, renewed=self._hear, outage=self._outage, about=self._about, figures=self._figures,
         )  # fmt: skip
         self._runner.progress = self._keeper.progress
         self._claimer = Claimer(
@@ -237,9 +240,11 @@ class Worker:
                     claim = aside.popleft() if berth else buffer.popleft()
                     if len(buffer) == line.low:
                         self._claimer.ring()
-                    if time.monotonic() >= keeper.safe_until and not await self._still_held(line, claim):
+                    claim.began = time.monotonic()
+                    if claim.began >= keeper.safe_until and not await self._still_held(line, claim):
                         continue
                     outcome = await self._run(line, claim, place, task)
+                    claim.ran = time.monotonic() - claim.began
                 finally:
                     line.running -= 1
                     if berth:
@@ -248,7 +253,9 @@ class Worker:
                 if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
                     await self._calm(task)
                 if outcome is None:
-                    self._ended_apart += claim.settled_in_transaction
+                    if claim.settled_in_transaction:
+                        self._ended_apart += 1
+                        self._figures.count([(claim, DONE)])
                     self._held.discard(claim)
                     self._claimer.look()
                     self._make_room()
@@ -321,6 +328,7 @@ class Worker:
             for claim in claims:
                 self._settler.add(claim, Release())
             return
+        self._figures.received(claims)
         for claim in claims:
             if claim.id in self._runner.runs:
                 self._lose(self._runner.runs[claim.id])
@@ -341,6 +349,7 @@ class Worker:
             for (claim, outcome), stood in zip(batch, stands, strict=True):
                 if not stood:
                     log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__, extra=job_fields(claim))  # fmt: skip
+        self._figures.count(compress(batch, stands) if lost else batch)
         if self._listeners.of(Settled):
             self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
         self._make_room()

@@ -30,6 +30,20 @@ TABLE tenure.audit
     CONSTRAINT audit_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX audit_pkey ON tenure.audit USING btree (id)
 
+TABLE tenure.error_groups WITH fillfactor=70
+    hour bigint NOT NULL
+    fingerprint text COLLATE "C" NOT NULL
+    count bigint NOT NULL
+    dead bigint NOT NULL
+    kind text COLLATE "C" NOT NULL
+    error_kind text NOT NULL
+    message text NOT NULL
+    sample_id text NOT NULL
+    first_seen bigint NOT NULL
+    last_seen bigint NOT NULL
+    CONSTRAINT error_groups_pkey PRIMARY KEY (hour, fingerprint)
+CREATE UNIQUE INDEX error_groups_pkey ON tenure.error_groups USING btree (hour, fingerprint)
+
 TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     id uuid NOT NULL
     seq bigint NOT NULL
@@ -158,6 +172,20 @@ TABLE tenure.requests
     headers text NOT NULL
     CONSTRAINT requests_pkey PRIMARY KEY (job_id)
 CREATE UNIQUE INDEX requests_pkey ON tenure.requests USING btree (job_id)
+
+TABLE tenure.rollups WITH fillfactor=70
+    span integer NOT NULL
+    minute bigint NOT NULL
+    source text COLLATE "C" NOT NULL
+    queue text COLLATE "C" NOT NULL
+    kind text COLLATE "C" NOT NULL
+    done bigint NOT NULL
+    failed bigint NOT NULL
+    dead bigint NOT NULL
+    waited text NOT NULL
+    ran text NOT NULL
+    CONSTRAINT rollups_pkey PRIMARY KEY (span, minute, source, queue, kind)
+CREATE UNIQUE INDEX rollups_pkey ON tenure.rollups USING btree (span, minute, source, queue, kind)
 
 TABLE tenure.schedules
     name text COLLATE "C" NOT NULL

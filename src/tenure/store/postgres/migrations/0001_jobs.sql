@@ -187,6 +187,34 @@ CREATE TABLE tenure.audit (
     said   text NOT NULL
 );
 
+CREATE TABLE tenure.rollups (
+    span   integer NOT NULL,
+    minute bigint NOT NULL,
+    source text COLLATE "C" NOT NULL,
+    queue  text COLLATE "C" NOT NULL,
+    kind   text COLLATE "C" NOT NULL,
+    done   bigint NOT NULL,
+    failed bigint NOT NULL,
+    dead   bigint NOT NULL,
+    waited text NOT NULL,
+    ran    text NOT NULL,
+    PRIMARY KEY (span, minute, source, queue, kind)
+) WITH (fillfactor = 70);
+
+CREATE TABLE tenure.error_groups (
+    hour        bigint NOT NULL,
+    fingerprint text COLLATE "C" NOT NULL,
+    count       bigint NOT NULL,
+    dead        bigint NOT NULL,
+    kind        text COLLATE "C" NOT NULL,
+    error_kind  text NOT NULL,
+    message     text NOT NULL,
+    sample_id   text NOT NULL,
+    first_seen  bigint NOT NULL,
+    last_seen   bigint NOT NULL,
+    PRIMARY KEY (hour, fingerprint)
+) WITH (fillfactor = 70);
+
 CREATE VIEW tenure.readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        to_timestamp(run_at / 1e6) AS run_at, to_timestamp(created_at / 1e6) AS created_at,

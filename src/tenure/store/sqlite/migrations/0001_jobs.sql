@@ -136,6 +136,34 @@ CREATE TABLE tenure_audit (
     said   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE tenure_rollups (
+    span   INTEGER NOT NULL,
+    minute INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    queue  TEXT NOT NULL,
+    kind   TEXT NOT NULL,
+    done   INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    dead   INTEGER NOT NULL,
+    waited TEXT NOT NULL,
+    ran    TEXT NOT NULL,
+    PRIMARY KEY (span, minute, source, queue, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenure_error_groups (
+    hour        INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    count       INTEGER NOT NULL,
+    dead        INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    error_kind  TEXT NOT NULL,
+    message     TEXT NOT NULL,
+    sample_id   TEXT NOT NULL,
+    first_seen  INTEGER NOT NULL,
+    last_seen   INTEGER NOT NULL,
+    PRIMARY KEY (hour, fingerprint)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW tenure_readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
        datetime(run_at / 1000000, 'unixepoch') AS run_at, datetime(created_at / 1000000, 'unixepoch') AS created_at,

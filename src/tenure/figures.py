@@ -1,0 +1,187 @@
+"""Figures: what workers count of the jobs they end, as values; no store here.
+
+A `Histogram` keeps how often something took about so long, in buckets that grow by a quarter of an octave: whatever is
+added or merged, a quantile is told to within a tenth. Its text is made so that two texts put together are the text of
+both: a store merges histograms without reading them.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from tenure.errors import FieldError, FieldTypeError
+
+__all__ = ["ErrorGroup", "ErrorTally", "Histogram", "Rollup", "Tally", "error_of", "tally_of"]
+
+_PER_OCTAVE: Final = 4
+_OCTAVES: Final = 48
+"""From a microsecond to nine years."""
+_BOUNDS: Final = [2 ** (i / _PER_OCTAVE) / 1_000_000 for i in range(_OCTAVES * _PER_OCTAVE + 1)]
+_bucket = partial(bisect_right, _BOUNDS)
+
+
+class Histogram:
+    """How often something took about so many seconds."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self, values: Iterable[float] = ()) -> None:
+        self._counts: Counter[int] = Counter()
+        self.add_all(values)
+
+    def add(self, seconds: float, times: int = 1) -> None:
+        """It took so long, so many times; less than nothing counts as nothing."""
+        if math.isnan(seconds):
+            raise FieldError("seconds", "must be a number", seconds)
+        self._counts[_bucket(seconds)] += times
+
+    def add_all(self, values: Iterable[float]) -> None:
+        """Each of these; the cheap way for many."""
+        self._counts.update(map(_bucket, values))
+
+    def merge(self, other: Histogram) -> None:
+        """All that the other holds as well."""
+        self._counts.update(other._counts)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._counts.total()
+
+    def quantile(self, share: float) -> float | None:
+        """The seconds that this share of them took at most, to within a tenth; None if there are none."""
+        if not 0 <= share <= 1:
+            raise FieldError("share", "must be from 0 to 1", share, "0.95 for the 95th percentile")
+        wanted, seen = max(math.ceil(share * self.count), 1), 0
+        for bucket in sorted(self._counts):
+            seen += self._counts[bucket]
+            if seen >= wanted:
+                return _middle(bucket)
+        return None
+
+    def encode(self) -> str:
+        """As text; texts put together are the text of both."""
+        return "".join([f"{bucket}:{count} " for bucket, count in sorted(self._counts.items())])
+
+    @classmethod
+    def decode(cls, text: str) -> Histogram:
+        """From its text, or from several put together."""
+        made = cls()
+        made.add_text(text)
+        return made
+
+    def add_text(self, text: str) -> None:
+        """All that a text holds as well."""
+        counts = self._counts
+        try:
+            for part in text.split():
+                bucket, _, count = part.partition(":")
+                counts[int(bucket)] += int(count)
+        except (ValueError, AttributeError):
+            raise FieldError(
+                "histogram", 'must be text as encode() makes it, "bucket:count …"', text
+            ) from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and self._counts == other._counts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Histogram.decode({self.encode()!r})"
+
+
+def _middle(bucket: int) -> float:
+    """What stands for all values of a bucket: as far from its lower end as from its upper one, by factor."""
+    if bucket <= 0:
+        return 0.0
+    return 2 ** ((min(bucket, len(_BOUNDS)) - 0.5) / _PER_OCTAVE) / 1_000_000
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one of those who count has counted of a kind in a queue since it last told."""
+
+    queue: str
+    kind: str
+    done: int = 0
+    failed: int = 0
+    dead: int = 0
+    waited: Histogram = field(default_factory=Histogram)
+    ran: Histogram = field(default_factory=Histogram)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollup:
+    """A kind in a queue during one step of time, from `at`.
+
+    `failed` are attempts that failed, those too after which their job was dead; `dead` are the jobs that died of it.
+    `waited` is from when a job could have run until it did, `ran` is how long each attempt took.
+    """
+
+    at: datetime
+    queue: str
+    kind: str
+    done: int
+    failed: int
+    dead: int
+    waited: Histogram
+    ran: Histogram
+
+
+@dataclass(slots=True)
+class ErrorTally:
+    """Failures alike, as one of those who count has met them since it last told."""
+
+    fingerprint: str
+    kind: str
+    error_kind: str
+    message: str
+    sample_id: str
+    count: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorGroup:
+    """Failures alike: how many, since when, the words of the last of them and the job it was, and how many in each hour."""
+
+    fingerprint: str
+    kind: str
+    error_kind: str
+    message: str
+    sample_id: str
+    count: int
+    dead: int
+    first_seen: datetime
+    last_seen: datetime
+    hours: dict[datetime, int]
+
+
+def tally_of(value: object) -> Tally:
+    """A tally whose figures can be kept."""
+    if not isinstance(value, Tally):
+        raise FieldTypeError("tallies", "must be a list of Tally", value)
+    _counted("tallies", value.done, value.failed, value.dead)
+    return value
+
+
+def error_of(value: object) -> ErrorTally:
+    """A tally of failures that can be kept."""
+    if not isinstance(value, ErrorTally):
+        raise FieldTypeError("errors", "must be a list of ErrorTally", value)
+    _counted("errors", value.count, value.dead)
+    return value
+
+
+def _counted(name: str, *counts: object) -> None:
+    for count in counts:
+        if type(count) is not int or not 0 <= count < 2**53:
+            raise FieldError(name, "must count in whole numbers from 0", count)

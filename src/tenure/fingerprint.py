@@ -1,0 +1,49 @@
+"""What makes failures alike: kind, type of error, the innermost frame of the user's own code, and the words without their
+particulars.
+
+Particulars are numbers, ids, hex and quoted texts: a thousand jobs that fail for a thousand customers are one group. Line
+numbers are left out, so that an edit elsewhere in the file makes no new group.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+
+__all__ = ["fingerprint"]
+
+_LONGEST = 500
+_QUOTED = re.compile(r"""(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`""")
+_PARTICULAR = re.compile(r"[\w.:-]*\d[\w.:-]*|\b[0-9a-fA-F]{8,}\b")
+_FRAME = re.compile(r'^  File "([^"\n]+)", line \d+, in (.+)$', re.MULTILINE)
+_FOREIGN = re.compile(r"[/\\](?:lib[/\\]python\d|site-packages[/\\]|dist-packages[/\\])|^<")
+_SEPARATOR = re.compile(r"[/\\]")
+_HERE = str(Path(__file__).parent)
+_REMEMBERED = 1_024
+
+
+def fingerprint(kind: str, error_kind: str, message: str, traceback: str | None) -> str:
+    """The name that failures alike have in common: 16 hex digits."""
+    # The last line is the error's own words: without them, tracebacks from one place are one text, and are read once.
+    frames = "" if traceback is None else traceback[: traceback.rfind("\n", 0, -1) + 1]
+    return _named(kind, error_kind, message[:_LONGEST], _own_frame(frames))
+
+
+@lru_cache(_REMEMBERED)
+def _named(kind: str, error_kind: str, message: str, frame: str) -> str:
+    words = _PARTICULAR.sub("#", _QUOTED.sub("#", message.partition("\n")[0]))
+    told = f"{kind}\n{error_kind}\n{frame}\n{words}"
+    return blake2b(told.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+@lru_cache(_REMEMBERED // 4)
+def _own_frame(frames: str) -> str:
+    """file:function of the innermost frame that is neither a library's nor ours; of the innermost of all where there is none."""
+    found = _FRAME.findall(frames)
+    own = [f for f in found if not _FOREIGN.search(f[0]) and not f[0].startswith(_HERE)] or found
+    if not own:
+        return ""
+    file, function = own[-1]
+    return f"{'/'.join(_SEPARATOR.split(file)[-2:])}:{function}"

@@ -1,0 +1,7 @@
+-- set_rollups: puts merged figures down, in the place of any.
+INSERT INTO tenure.rollups (span, minute, source, queue, kind, done, failed, dead, waited, ran)
+SELECT span, minute, '', queue, kind, done, failed, dead, waited, ran
+FROM json_to_recordset(:rows::text::json) AS r(
+    span integer, minute bigint, queue text, kind text, done bigint, failed bigint, dead bigint, waited text, ran text)
+ON CONFLICT (span, minute, source, queue, kind) DO UPDATE SET
+    done = excluded.done, failed = excluded.failed, dead = excluded.dead, waited = excluded.waited, ran = excluded.ran
