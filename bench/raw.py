@@ -89,8 +89,8 @@ class RawSqlite:
 
     def __init__(self, path: str) -> None:
         self._db = apsw.Connection(path)
-        self._db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA cache_size = -32768")
+        for text in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -32768"):
+            self._db.execute(f"PRAGMA {text}").fetchall()  # what is not fetched may not be run
         self._db.execute(
             "CREATE TABLE raw_jobs (id BLOB PRIMARY KEY, state TEXT NOT NULL DEFAULT 'ready', priority INTEGER NOT NULL"
             " DEFAULT 0, run_at INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, lease_until INTEGER, finished_at"
