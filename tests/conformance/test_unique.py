@@ -475,3 +475,36 @@ def test_a_bulk_replay_counts_conflicts_and_replays_the_others(q: tenure.Queue) 
     assert (answer.changed, answer.conflicts, answer.after) == (2, 2, None)
     states = {job.id: job.state for job in q.list()}
     assert [states[i] for i in dead] == ["dead", "ready", "dead", "ready"]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_who_holds_a_key_is_told_and_nothing_is_stored(q: tenure.Queue, scope: dict[str, Any]) -> None:
+    job = tenure.NewJob(kind="ship", payload={}, **scope)
+    assert q.holder(job) is None
+    assert q.list() == []
+    first = q.enqueue_job(job)
+    assert q.holder(job) == first.id
+    assert q.holder(tenure.NewJob(kind="bill", payload={}, **scope)) is None
+    assert q.holder(tenure.NewJob(kind="ship", payload={})) is None
+
+
+def test_a_key_in_flight_is_held_until_its_job_has_ended(q: tenure.Queue) -> None:
+    job = tenure.NewJob(kind="ship", payload={}, **IN_FLIGHT)
+    q.enqueue_job(job)
+    end(q, tenure.Done())
+    assert q.holder(job) is None
+
+
+def test_a_key_is_held_for_its_period_alone(cq: tenure.Queue, clock: MovedClock) -> None:
+    job = tenure.NewJob(kind="ship", payload={}, **IN_PERIOD)
+    first = cq.enqueue_job(job)
+    end(cq, tenure.Done())
+    assert cq.holder(job) == first.id
+    clock.advance("1h")
+    assert cq.holder(job) is None
+
+
+def test_who_asks_for_a_holder_names_a_job(q: tenure.Queue) -> None:
+    wrong: Any = "order 7"
+    with pytest.raises(tenure.FieldTypeError, match="must be a NewJob"):
+        q.holder(wrong)

@@ -112,6 +112,17 @@ def test_over_the_backlog_s_limit_senders_are_told_to_come_back(house: House) ->
     assert served.gateway.counters.rejects == {("telegram", "backlog full"): 2}
 
 
+def test_a_duplicate_is_told_the_first_id_however_full_the_backlog_is(house: House) -> None:
+    served = house.serve(settings_of("telegram", backlog=1))
+    body, other = (body_of("telegram", update_id=number) for number in (1, 2))
+    first = served.post("telegram", body, headers_of("telegram", body))
+    assert served.post("telegram", other, headers_of("telegram", other)).status == 503
+    again = served.post("telegram", body, headers_of("telegram", body))
+    assert (again.status, again.json) == (200, {"ok": True, "id": first.json["id"], "duplicate": True})
+    assert served.gateway.counters.duplicates == {"telegram": 1}
+    assert served.post("telegram", body, {}).status == 401
+
+
 def test_health_is_told_at_two_addresses(house: House) -> None:
     served = house.serve(settings_of("telegram"), prefix="/hooks")
     assert [served.ask("GET", p).json for p in ("/healthz", "/readyz")] == [{"ok": True}] * 2

@@ -42,6 +42,7 @@ from tenure.job import (
     Claim,
     ClaimOwner,
     Enqueued,
+    JobId,
     JobSeen,
     Order,
     Renewed,
@@ -66,7 +67,7 @@ from tenure.payload import MAX_PAYLOAD, clean_error, is_share
 from tenure.store import claim as claims_of
 from tenure.store import groups, people, presence, upkeep, views
 from tenure.store.dialect import Capabilities
-from tenure.store.enqueue import enqueue, enqueue_plain
+from tenure.store.enqueue import enqueue, enqueue_plain, holder
 from tenure.store.lanes import LaneMemory
 from tenure.store.people import Bulk
 from tenure.store.plan import Plan
@@ -165,6 +166,13 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
             return answer
 
         return Call(make, row=row)
+
+    def holder(self, job: NewJob) -> Call[JobId | None]:
+        """The job that holds this one's unique key now, so that this one would be its duplicate; None: nobody does."""
+        if not isinstance(job, NewJob):
+            raise FieldTypeError("job", "must be a NewJob", job, "tenure.NewJob(kind=…, payload=…)")
+        row, now = check(job, self._max_payload), self._now()
+        return Call(lambda _: holder(row, now=now), reads=True)
 
     def enqueue_bare(
         self,

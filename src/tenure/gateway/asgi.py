@@ -183,7 +183,10 @@ class Gateway:
     async def _enqueue(self, job: NewJob, backlog: int) -> Enqueued:
         queue = await self._opened.queue()
         if backlog and await self._backlog.of(job.queue) >= backlog:
-            raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
+            first = None if job.unique is None else await queue.holder(job)
+            if first is None:
+                raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
+            return Enqueued(first, inserted=False)  # it is stored already, so the sender need not come back
         return await queue.enqueue_job(job)
 
     async def _handle(self, route: Route, headers: dict[str, str], body: bytes) -> Any:

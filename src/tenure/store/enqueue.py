@@ -17,7 +17,7 @@ from tenure.store.groups import admit_locked, lock
 from tenure.store.pack import pack, pack_object
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["enqueue", "enqueue_plain"]
+__all__ = ["enqueue", "enqueue_plain", "holder"]
 
 _TRIES = 5
 _BODIES = 16_777_216
@@ -98,6 +98,15 @@ def enqueue_plain(
         # The other ways to enqueue tell in the statement that stores; a bulk copy cannot.
         yield Statement("tell", {"now": now})
     return [Enqueued(i, inserted=True) for i in ids]
+
+
+def holder(row: Row, *, now: int | None) -> Plan[JobId | None]:
+    """Who holds the row's unique key; None: nobody does, or it has none."""
+    if row.unique_hash is None:
+        return None
+    params = {"unique_hash": row.unique_hash, "period": row.unique_for is not None, "now": now}
+    answer = yield Statement("holder", params, alone=True, reads=True)
+    return JobId(answer.rows[0][0]) if answer.rows else None
 
 
 def _leads(rows: Sequence[Row], mine: Collection[str]) -> dict[str | None, Row]:
