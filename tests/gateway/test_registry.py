@@ -70,8 +70,8 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"max_attempts": 0}, "max_attempts: must be from 1 to 2147483647, got 0."),
     ({"queue": ""}, "queue: must be 1 to 200 characters, got ''."),
     ({"json": False}, "json = false is for generic sources."),
-    ({"asinc": True}, "asinc: object contains unknown field `asinc`."),
-    ({"async": "yes"}, "async: expected `bool`, got `str`."),
+    ({"asinc": True}, "asinc: there is no such setting; did you mean 'async'?"),
+    ({"async": "yes"}, "async: must be true or false, got a text."),
 ]
 
 
@@ -126,7 +126,7 @@ def test_every_problem_of_every_source_is_told_at_once() -> None:
                 ],
             },
         )
-    assert len(refused.value.problems) == 10
+    assert len(refused.value.problems) == 11
     assert str(refused.value).splitlines() == refused.value.problems
     told = str(refused.value)
     for part in ("colour", "prefix", "soon", "number 3", "more than once", "'x'", "'y'", "'z'", "priority"):
@@ -141,11 +141,13 @@ def test_two_sources_of_one_slug_are_refused() -> None:
 
 
 def test_an_async_source_without_a_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = "source 'telegram': async needs a store, and there is none; set TENURE_URL, or async = false."
+    sentence = "source 'telegram': async needs a store, and there is none; {}, or async = false."
     config = {"inline_secrets": True, "sources": [settings_of("telegram")]}
-    assert look(app_of(), config, store=False)[1] == [sentence]
+    assert look(app_of(), config, store=False)[1] == [
+        sentence.format("leave out --no-store (in code: store=False)")
+    ]
     monkeypatch.setenv("TENURE_URL", "none")
-    assert look(app_of(None), config)[1] == [sentence]
+    assert look(app_of(None), config)[1] == [sentence.format("set TENURE_URL")]
 
 
 def test_a_gateway_without_a_source_is_refused() -> None:

@@ -14,7 +14,7 @@ from tenure.context import Context
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers import Misfit
 from tenure.gateway.handlers.replies import has_replies, register_replies, reply_kind
-from tenure.gateway.registry import Config, GatewayRefused, Registry, Route, build
+from tenure.gateway.registry import Config, Registry, Route, build
 from tenure.gateway.telegram.notice import register_notice
 from tenure.kinds import Kind
 from tenure.outcome import Bury
@@ -49,12 +49,7 @@ def _notice(app: App, route: Route, *, inline: bool) -> Kind[Any, Any, Any] | No
 
 
 def _register_replies(app: App, registry: Registry, route: Route) -> None:
-    slug = route.settings.slug
-    if f"{slug}.reply" in registry.routes:
-        raise GatewayRefused(
-            [f"source '{slug}.reply': the name is for the replies of {slug!r}; choose another."]
-        )
-    app.kinds.pop(reply_kind(slug), None)
+    app.kinds.pop(reply_kind(route.settings.slug), None)
     register_replies(app, route.settings, route.timeout, inline=registry.settings.inline_secrets)
 
 

@@ -19,6 +19,7 @@ from tenure.app import App
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, UsageError
 from tenure.gateway.handlers import HANDLERS, Handler
+from tenure.gateway.handlers.replies import has_replies
 from tenure.gateway.secrets import Masker, resolve
 from tenure.gateway.settings import GatewaySettings, SourceSettings, read
 from tenure.gateway.sources import SOURCES, Source
@@ -89,7 +90,7 @@ def look(app: App, config: Config, *, store: bool = True, secrets: bool = True) 
     for name in ("max_requests", "max_depth", "max_digits"):
         if getattr(settings, name) < 1:
             problems.append(f"gateway: {name} must be at least 1, got {getattr(settings, name)}.")
-    if not settings.sources:
+    if not settings.sources and not problems:
         problems.append("gateway: there is no source; write one under [[sources]].")
     routes: dict[str, Route] = {}
     known: list[str] = []
@@ -102,12 +103,21 @@ def look(app: App, config: Config, *, store: bool = True, secrets: bool = True) 
         if counted[source.slug] == 2 and source.slug:
             builder.wrong("the slug is used more than once; give each source its own")
         if source.is_async and not has_store:
-            builder.wrong("async needs a store, and there is none; set TENURE_URL, or async = false")
+            fix = "set TENURE_URL" if store else "leave out --no-store (in code: store=False)"
+            builder.wrong(f"async needs a store, and there is none; {fix}, or async = false")
         route = builder.route(inline=settings.inline_secrets, secrets=secrets, store=has_store)
         known += builder.secrets + builder.tokens
         if route is not None:
             routes[source.slug] = route
+    problems += _clashes(settings)
     return Registry(settings=settings, routes=routes, mask=Masker(known), **spans), problems
+
+
+def _clashes(settings: GatewaySettings) -> list[str]:
+    """Sources whose kind would be that of another's replies."""
+    taken = {f"{source.slug}.reply": source.slug for source in settings.sources if has_replies(source)}
+    named = [source.slug for source in settings.sources if source.slug in taken]
+    return [f"source {n!r}: the name is for the replies of {taken[n]!r}; choose another." for n in named]
 
 
 class _Builder:
@@ -135,7 +145,7 @@ class _Builder:
         )
         timeout = self._span("timeout", settings.timeout)
         self._other_spans()
-        if secrets and kind is not None:
+        if secrets:
             self._secrets(kind, inline=inline)
             self._token(inline=inline)
         if secrets and handler is not None:
@@ -219,7 +229,7 @@ class _Builder:
         if not settings.retry:
             self.wrong("retry must be at least one duration")
 
-    def _secrets(self, kind: type[Source], *, inline: bool) -> None:
+    def _secrets(self, kind: type[Source] | None, *, inline: bool) -> None:
         settings = self._settings
         for reference in settings.secrets:
             value, problem = resolve(reference, inline=inline)
@@ -227,6 +237,8 @@ class _Builder:
                 self.wrong(problem)
             if value is not None:
                 self.secrets.append(value)
+        if kind is None:
+            return  # what its type would say of them is not known
         needed = kind.secret_needed and not (settings.type == "generic" and settings.check.how == "none")
         if needed and not settings.secrets:
             self.wrong('it has no secret; write secrets = ["env:NAME"]')
@@ -241,7 +253,8 @@ class _Builder:
                 self.tokens += [value, value.removeprefix("whsec_")]
 
     def _token(self, *, inline: bool) -> None:
-        if self._settings.token is not None and self._settings.type == "telegram":
+        known = self._settings.type in SOURCES
+        if self._settings.token is not None and (self._settings.type == "telegram" or not known):
             token, problem = token_of(self._settings.token, inline=inline)
             if problem is not None:
                 self.wrong(problem)

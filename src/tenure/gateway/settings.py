@@ -18,11 +18,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import fields
 
 from tenure.errors import FieldTypeError
 
@@ -31,6 +33,10 @@ __all__ = ["Check", "GatewaySettings", "SourceSettings", "read"]
 Span = str | int | float
 S = TypeVar("S", bound=Struct)
 _FIELD = re.compile(r"\$\.(?P<name>[a-z_]+)")
+_EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
+_WORDS = {
+    "array": "a list", "bool": "true or false", "float": "a fraction", "int": "a whole number", "object": "a table", "str": "a text",
+}  # fmt: skip
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 
 
@@ -162,5 +168,26 @@ def _lenient(given: dict[Any, Any], kind: type[S], who: str) -> tuple[S, list[st
             if name not in given:
                 return kind(), [*problems, f"{who}: cannot be read ({told})."]
             del given[name]
-            rule = told.partition(" - at ")[0]
-            problems.append(f"{who}: {name}: {rule[:1].lower() + rule[1:]}.")
+            problems.append(f"{who}: {_unknown(unknown['name'], kind, path) if unknown else _misfit(told)}")
+
+
+def _unknown(name: str, kind: type[Struct], path: re.Match[str] | None) -> str:
+    """That there is no such setting, and which one may be meant."""
+    if kind is GatewaySettings and name == "source":
+        return "source: there is no such setting; did you mean [[sources]]?"
+    inside = "" if path is None else f"{path['name']}."
+    near = get_close_matches(name, [field.encode_name for field in fields(Check if inside else kind)], 1)
+    return f"{inside}{name}: there is no such setting{f'; did you mean {near[0]!r}?' if near else '.'}"
+
+
+def _misfit(told: str) -> str:
+    """What the value must be, in the words of a TOML file."""
+    rule, _, place = told.partition(" - at ")
+    name = place.strip("`").removeprefix("$.").replace("[...]", "")
+    found = _EXPECTED.match(rule)
+    if found is None:
+        return f"{name}: {rule[:1].lower() + rule[1:]}."
+    wanted, got = found["wanted"].removesuffix(" | null"), found["got"]
+    example = ', like secrets = ["env:NAME"]' if (name, wanted) == ("secrets", "array") else ""
+    needed = _WORDS.get(wanted, 'a duration like "90s"')
+    return f"{name}: must be {needed}{example}, got {_WORDS.get(got, got)}."
