@@ -35,6 +35,7 @@ from tenure.job import AsyncConnection, AsyncpgConnection, ClaimOwner, Enqueued,
 from tenure.kinds import Kind, Kinds, Settling, terms_of
 from tenure.newjob import NewJob, check_name
 from tenure.payload import MAX_PAYLOAD
+from tenure.producing import Batch, Producing
 from tenure.retry import RetryPolicy
 from tenure.store.upkeep import MAX_CRASHES
 from tenure.transactions import AppTransaction, AsyncAppTransaction, app_transaction
@@ -106,6 +107,8 @@ class App:
         self.kinds = Kinds()
         self.listeners = Listeners()
         self.middlewares: list[Middleware] = []
+        self.producing: Producing | None = None
+        """What stands around this app's enqueues."""
         self.crons: list[CodeSchedule] = []
         self.schedules = Schedules(self)
 
@@ -297,21 +300,39 @@ class App:
 
     def enqueue_many(self, jobs: Iterable[NewJob]) -> list[Job[Any]]:
         """Store many jobs, made with `kind.call(…)`, in one transaction: all or none."""
-        jobs = list(jobs)
-        return self._handles(jobs, self.queue.enqueue_many(jobs))
+        batch = Batch(jobs)
+        if self.producing is None:
+            return self._handles(batch.jobs, self.queue.enqueue_many(batch.jobs))
+        with self.producing(batch):
+            batch.stored = self.queue.enqueue_many(batch.jobs)
+        return self._handles(batch.jobs, batch.stored)
 
     async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[Job[Any]]:
         """The same, awaited."""
-        jobs = list(jobs)
-        return self._handles(jobs, await (await self.aqueue()).enqueue_many(jobs))
+        batch = Batch(jobs)
+        if self.producing is None:
+            return self._handles(batch.jobs, await (await self.aqueue()).enqueue_many(batch.jobs))
+        with self.producing(batch):
+            batch.stored = await (await self.aqueue()).enqueue_many(batch.jobs)
+        return self._handles(batch.jobs, batch.stored)
 
     def enqueue_job(self, job: NewJob, kind: Kind[Any, R, Any]) -> Job[R]:
         """Store a job of this kind."""
-        return self._handle(self.queue.enqueue_job(job), kind)
+        if self.producing is None:
+            return self._handle(self.queue.enqueue_job(job), kind)
+        batch = Batch([job])
+        with self.producing(batch):
+            batch.stored = [self.queue.enqueue_job(*batch.jobs)]
+        return self._handle(batch.stored[0], kind)
 
     async def aenqueue_job(self, job: NewJob, kind: Kind[Any, R, Any]) -> Job[R]:
         """The same, awaited."""
-        return self._handle(await (await self.aqueue()).enqueue_job(job), kind)
+        if self.producing is None:
+            return self._handle(await (await self.aqueue()).enqueue_job(job), kind)
+        batch = Batch([job])
+        with self.producing(batch):
+            batch.stored = [await (await self.aqueue()).enqueue_job(*batch.jobs)]
+        return self._handle(batch.stored[0], kind)
 
     @overload
     def using(self, connection: SyncConnection) -> AppTransaction: ...

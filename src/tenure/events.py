@@ -16,6 +16,7 @@ from tenure.job import Claim, JobId
 from tenure.outcome import Outcome
 
 __all__ = [
+    "Abandoned",
     "ChildCrashed",
     "ChoreDone",
     "ChoreFailed",
@@ -76,6 +77,14 @@ class Ended(Event):
 
     claim: Claim
     outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned(Event):
+    """A handler has ended whose claim was lost: what came of it counts for nothing. Told in the place of Ended."""
+
+    claim: Claim
     seconds: float
 
 

@@ -48,6 +48,8 @@ def test_importing_tenure_imports_next_to_nothing() -> None:
         "uuid_utils",
         "uvicorn",
         "httptools",
+        "opentelemetry",
+        "prometheus_client",
     }
 
 
@@ -113,3 +115,14 @@ def test_importing_an_app_needs_no_driver_and_no_pydantic(tmp_path: Path) -> Non
 def test_the_gateway_needs_no_server_and_no_driver_until_it_is_served() -> None:
     program = "import sys, tenure\nassert 'tenure.gateway' not in sys.modules\nimport tenure.gateway"
     assert not imported_by(program) & {*DRIVERS, "click", "pydantic", "uvicorn", "httptools"}
+
+
+@pytest.mark.parametrize("module", ["tenure.metrics", "tenure.metrics.names", "tenure.metrics.conventions"])
+def test_metrics_need_nothing_until_they_are_asked_for(module: str) -> None:
+    program = f"import sys, tenure\nassert 'tenure.metrics' not in sys.modules\nimport {module}"
+    assert not imported_by(program) & {*DRIVERS, "click", "prometheus_client", "opentelemetry", "http"}
+
+
+def test_a_worker_that_nobody_scrapes_imports_no_metrics() -> None:
+    found = imported_by("import tenure.app, tenure.worker.start, tenure.cli.worker, tenure.cli.up")
+    assert not found & {"prometheus_client", "opentelemetry"}

@@ -87,6 +87,7 @@ def work(q: tenure.Queue) -> None:
     q.list(tenure.Filter(kinds=["k1"]))
     q.count(tenure.Filter(states=["dead"], error="x"))
     q.next_due()
+    q.pulse()
 
 
 # PostgreSQL
@@ -158,6 +159,7 @@ WHEN_FULL = [
     "progress",
     "get",
     "next_due",
+    "pulse",
     "hooked",
     "floor",
     "list",
@@ -268,6 +270,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("expired", {"tenure_jobs_expiry"}),
         ("get", {"sqlite_autoindex_tenure_jobs_1"}),
         ("next_due", {"tenure_jobs_scheduled", "tenure_jobs_lease"}),
+        ("pulse", {"tenure_jobs_ready", "tenure_jobs_lease", "tenure_jobs_scheduled", "tenure_jobs_waiting"}),
         ("hooked", {"sqlite_autoindex_tenure_jobs_1"}),
         ("floor", {"sqlite_autoindex_tenure_jobs_1"}),
         ("list", {"sqlite_autoindex_tenure_jobs_1"}),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.cli.gateway.options import CONFIG, make_gateway, serving_options
+from tenure.cli.metering import metered, metrics_option
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _LEAST = 0.5
 @click.option("-c", "--concurrency", type=int, help="How many jobs at a time, for queues without a number of their own.  [default: 50]")  # fmt: skip
 @click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
 @click.option("--json", "as_json", is_flag=True, help="Tell what runs where as one line of JSON.")
+@metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(
@@ -43,6 +45,7 @@ def command(
     lease: str | None,
     grace: str,
     as_json: bool,
+    metrics: tuple[str, int] | None,
     log_format: str,
     log_level: str,
     **serving: Any,
@@ -67,24 +70,26 @@ def command(
         config = CONFIG
     if config is not None:
         gateway = make_gateway(app, config)
-        _with_gateway(gateway, settings, app, config, as_json=as_json, **serving)
+        with metered(gateway.app, metrics, gateway):
+            _with_gateway(gateway, settings, app, config, as_json=as_json, **serving)
     elif app is not None:
-        _alone(app, settings, as_json=as_json)
+        _alone(app, settings, metrics, as_json=as_json)
     else:
         raise click.UsageError(f"there is nothing to run: name an app (tenure up module:app), or write {CONFIG}")  # fmt: skip
 
 
-def _alone(address: str, settings: WorkerSettings, *, as_json: bool) -> None:
+def _alone(address: str, settings: WorkerSettings, metrics: tuple[str, int] | None, *, as_json: bool) -> None:
     """A worker, as `tenure worker` runs it."""
     from tenure.logs import log_alike
     from tenure.worker.address import load
     from tenure.worker.start import make_worker, run_here
 
     app = load(address)
-    worker = make_worker(app, settings)
-    _tell(app, settings, None, as_json=as_json)
-    with log_alike():
-        run_here(worker, settings)
+    with metered(app, metrics):
+        worker = make_worker(app, settings)
+        _tell(app, settings, None, as_json=as_json)
+        with log_alike():
+            run_here(worker, settings)
 
 
 def _with_gateway(

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from tenure.cli.metering import in_pool, metered, metrics_option, tell_pool
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up, set_up_as_told
 
 __all__ = ["command"]
@@ -28,10 +29,17 @@ __all__ = ["command"]
 )
 @click.option("--max-jobs", type=click.IntRange(1), help="Leave in good order after this many jobs.")
 @click.option("--max-memory", type=click.IntRange(1), metavar="BYTES", help="Leave in good order above this much memory.")  # fmt: skip
+@metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(
-    app: str, queues: tuple[str, ...], log_format: str, log_level: str, processes: int, **settings: object
+    app: str,
+    queues: tuple[str, ...],
+    log_format: str,
+    log_level: str,
+    processes: int,
+    metrics: tuple[str, int] | None,
+    **settings: object,
 ) -> None:
     """Run a worker for APP (module:app, or path/to/script.py:app).
 
@@ -40,14 +48,21 @@ def command(
     tenure worker shop.jobs:app -q mail:10 -q '*:4'  ten mails, four of everything else
     tenure worker shop.jobs:app --processes 4        four processes
 
+    With --metrics, each of several processes serves its numbers on a port of its own: the one given, and those after it.
     The first Ctrl-C or SIGTERM finishes what runs and gives back what waits; the second gives back what runs as well.
     """
     from tenure.worker.address import load
-    from tenure.worker.pool import PARENT
+    from tenure.worker.pool import NUMBER, PARENT
     from tenure.worker.start import start
 
     if PARENT in os.environ:
         set_up_as_told()
+        metrics = in_pool(int(os.environ.get(NUMBER, "0")))
     else:
         set_up(log_format, log_level)
-    start(load(app), queues=list(queues) or None, processes=processes, **settings)
+    found = load(app)
+    if processes > 1:
+        tell_pool(metrics)
+        metrics = None
+    with metered(found, metrics):
+        start(found, queues=list(queues) or None, processes=processes, **settings)

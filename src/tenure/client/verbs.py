@@ -71,6 +71,7 @@ from tenure.store.enqueue import enqueue, enqueue_plain, holder
 from tenure.store.lanes import LaneMemory
 from tenure.store.people import Bulk
 from tenure.store.plan import Plan
+from tenure.store.pulse import Pulse, pulse
 from tenure.store.settle import settle
 from tenure.store.views import Explanation, WorkerSeen
 
@@ -441,6 +442,12 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         wanted = names_of(queues, "queues")
         most = None if cap is None else check_whole(cap, "cap", 1, 1_000_000_000)
         return Call(lambda _: views.counts(wanted, most), reads=True)
+
+    def pulse(self, *, cap: int = 10_000, overdue_by: Duration = "10s") -> Call[Pulse]:
+        """How the queues stand, for who asks often: what has not ended, counted up to `cap`; what is overdue by more than that."""
+        most, now = check_whole(cap, "cap", 1, 1_000_000), self._now()
+        margin = micros(parse(overdue_by, "overdue_by"))
+        return Call(lambda _: pulse(most, margin, now=now), reads=True)
 
     def get(self, id: str) -> Call[JobSeen | None]:
         """One job, wherever it is; None if there is none."""

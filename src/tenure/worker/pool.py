@@ -20,10 +20,12 @@ from tenure.worker.address import surroundings
 from tenure.worker.marks import folder_of, forget, read_marks
 from tenure.worker.settings import WorkerSettings
 
-__all__ = ["PARENT", "Pool"]
+__all__ = ["NUMBER", "PARENT", "Pool"]
 
 PARENT = "TENURE_POOL_PARENT"
 """The variable that tells a pool's worker who its parent is."""
+NUMBER = "TENURE_POOL_NUMBER"
+"""The variable that tells a pool's worker which of them it is, from 0; who takes a dead one's place has its number."""
 
 log = logging.getLogger("tenure")
 _LOOK = 0.1
@@ -110,7 +112,7 @@ class Pool:
         return not self._stops or any(p.process is not None for p in self._places)
 
     def _start(self, place: _Place) -> None:
-        env = surroundings(**{PARENT: str(os.getpid())})
+        env = surroundings(**{PARENT: str(os.getpid()), NUMBER: str(place.number)})
         try:
             # A session of its own: a terminal's Ctrl-C reaches the parent only, which passes it on once.
             place.process = subprocess.Popen(self._command, env=env, start_new_session=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tenure.context import Context, current
 from tenure.errors import FieldError
-from tenure.events import Ended, Event, Listeners, SlotStuck, Started, tell_all
+from tenure.events import Abandoned, Ended, Event, Listeners, SlotStuck, Started, tell_all
 from tenure.job import Claim, JobId
 from tenure.kinds import Kind, Kinds
 from tenure.logs import job_fields
@@ -180,7 +180,8 @@ class Runner:
         self._kinds, self._worker, self._crew, self._apart, self._marks = kinds, worker, crew, apart, marks
         self._listeners, self._middleware = listeners, list(middleware)
         self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
-        watched = self._on_start or self._on_end or self._middleware
+        self._on_abandon = listeners.of(Abandoned)
+        watched = self._on_start or self._on_end or self._on_abandon or self._middleware
         self._quick = (
             {} if watched else {name: start for name, kind in kinds.items() if (start := _quick(kind))}
         )
@@ -255,7 +256,7 @@ class Runner:
                     run.task.uncancel()
             if self.runs.get(run.claim.id) is run:  # a lost job may run here again
                 del self.runs[run.claim.id]
-        if self._on_end and outcome is not None:
+        if self._on_end or self._on_abandon:
             self._tell_end(run, outcome)
         return outcome
 
@@ -350,8 +351,12 @@ class Runner:
     def _tell(self, event: Event) -> None:
         self._listeners.tell(event)
 
-    def _tell_end(self, run: Run, outcome: Outcome) -> None:
-        tell_all(self._on_end, Ended(self._worker, run.claim, outcome, time.monotonic() - run.began))
+    def _tell_end(self, run: Run, outcome: Outcome | None) -> None:
+        seconds = time.monotonic() - run.began
+        if outcome is None:
+            tell_all(self._on_abandon, Abandoned(self._worker, run.claim, seconds))
+        else:
+            tell_all(self._on_end, Ended(self._worker, run.claim, outcome, seconds))
 
 
 def _quick(kind: Kind[Any, Any, Any]) -> Callable[[str, Any], Any] | None:

@@ -7,6 +7,7 @@ import json
 import click
 
 from tenure.cli.gateway.options import config_option, make_gateway, serving_options
+from tenure.cli.metering import metered, metrics_option
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 __all__ = ["command"]
@@ -18,6 +19,7 @@ __all__ = ["command"]
 @serving_options
 @click.option("--no-store", is_flag=True, help="Work without a store, if no source is async.")
 @click.option("--json", "as_json", is_flag=True, help="Tell where it listens, and its sources, as one line of JSON.")  # fmt: skip
+@metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(
@@ -30,6 +32,7 @@ def command(
     grace: str,
     no_store: bool,
     as_json: bool,
+    metrics: tuple[str, int] | None,
     log_format: str,
     log_level: str,
 ) -> None:
@@ -64,4 +67,5 @@ def command(
         for line in table(settings):
             click.echo(f"  {line}")
 
-    serve(made, bound, grace=seconds, ready=ready)
+    with metered(gateway.app, metrics, gateway, store=not no_store):
+        serve(made, bound, grace=seconds, ready=ready)

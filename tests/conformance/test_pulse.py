@@ -1,0 +1,82 @@
+"""pulse: how the queues stand, for who asks often."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import tenure
+from tests.support.clock import MovedClock
+
+
+def test_an_empty_store_has_no_pulse(cq: tenure.Queue, clock: MovedClock) -> None:
+    found = cq.pulse()
+    assert (found.counts, found.oldest_ready, found.paused) == ({}, {}, frozenset())
+    assert (found.overdue_leases, found.overdue_scheduled, found.capped) == (0, 0, False)
+    assert found.at == clock()
+
+
+def test_what_has_not_ended_is_counted_by_queue_and_state(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue_many([tenure.NewJob(kind=f"k{n}", queue="mail", priority=n) for n in range(3)])
+    cq.enqueue("k", queue="later", delay="1h")
+    cq.enqueue_many([tenure.NewJob(kind="k", queue="chat", group="g") for _ in range(3)])
+    [claim] = cq.claim(queues=["mail"])
+    [other] = cq.claim(queues=["mail"])
+    assert cq.settle(other, tenure.Done())
+    assert cq.pulse().counts == {
+        "chat": {"ready": 1, "scheduled": 0, "waiting": 2, "running": 0},
+        "later": {"ready": 0, "scheduled": 1, "waiting": 0, "running": 0},
+        "mail": {"ready": 1, "scheduled": 0, "waiting": 0, "running": 1},
+    }
+    assert cq.settle(claim, tenure.Done())
+    assert cq.pulse().counts["mail"]["running"] == 0
+
+
+def test_the_oldest_ready_job_is_told_by_queue_whatever_its_kind(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue("first", queue="mail")
+    clock.advance("90s")
+    cq.enqueue("second", queue="mail", priority=9)
+    cq.enqueue("k", queue="chat")
+    cq.enqueue("k", queue="later", delay="1h")
+    clock.advance("10s")
+    assert cq.pulse().oldest_ready == {
+        "chat": timedelta(seconds=10), "later": timedelta(0), "mail": timedelta(seconds=100),
+    }  # fmt: skip
+
+
+def test_a_queue_that_was_paused_is_told_though_it_is_empty(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.pause("mail")
+    cq.pause("chat")
+    cq.resume("chat")
+    found = cq.pulse()
+    assert found.paused == {"mail"}
+    assert found.counts["mail"] == {"ready": 0, "scheduled": 0, "waiting": 0, "running": 0}
+
+
+def test_what_nobody_saw_to_is_overdue_after_the_margin(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue("held")
+    assert len(cq.claim(lease="30s")) == 1
+    cq.enqueue("later", delay="30s")
+    clock.advance("39s")
+    assert (cq.pulse().overdue_leases, cq.pulse().overdue_scheduled) == (0, 0)
+    assert (cq.pulse(overdue_by=0).overdue_leases, cq.pulse(overdue_by="5s").overdue_scheduled) == (1, 1)
+    clock.advance("2s")
+    assert (cq.pulse().overdue_leases, cq.pulse().overdue_scheduled) == (1, 1)
+    cq.promote()
+    cq.reclaim()
+    assert (cq.pulse().overdue_leases, cq.pulse().overdue_scheduled) == (0, 0)
+
+
+def test_counts_end_at_the_cap_and_say_so(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue_many([tenure.NewJob(kind=kind, queue="mail") for kind in "ab" for _ in range(5)])
+    cq.enqueue_many([tenure.NewJob(kind="k", queue="later", delay="1h") for _ in range(5)])
+    found = cq.pulse(cap=3)
+    assert (found.counts["mail"]["ready"], found.counts["later"]["scheduled"], found.capped) == (6, 3, True)
+    assert not cq.pulse(cap=6).capped
+
+
+@pytest.mark.parametrize("cap", [0, 1_000_001, True, "many"])
+def test_a_cap_that_is_none_is_refused(cq: tenure.Queue, cap: object) -> None:
+    with pytest.raises((tenure.FieldError, tenure.FieldTypeError), match="cap"):
+        cq.pulse(cap=cap)  # type: ignore[arg-type]

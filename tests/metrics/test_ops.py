@@ -1,0 +1,98 @@
+"""What ships for Prometheus and Grafana asks for metrics and labels that there are, and is what those tools take."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tenure.metrics.names import METRICS
+from tests.support.child import ROOT
+
+RULES = yaml.safe_load((ROOT / "ops" / "alerts.yml").read_text())
+BOARD = json.loads((ROOT / "ops" / "grafana.json").read_text())
+KNOWN = {
+    name: {*m.labels, *(("le",) if name.endswith("_bucket") else ())}
+    for m in METRICS
+    for name in ([m.told] if m.type != "histogram" else [f"{m.name}_{end}" for end in ("bucket", "sum", "count")])
+}  # fmt: skip
+FROM_SCRAPING = {"job", "instance"}
+ALERTS: list[dict[str, Any]] = [rule for group in RULES["groups"] for rule in group["rules"]]
+PANELS: list[dict[str, Any]] = [p for p in BOARD["panels"] if p["type"] != "row"]
+EXPRS = [
+    *((rule["alert"], rule["expr"]) for rule in ALERTS),
+    *((f"{p['title']} {t['refId']}", t["expr"]) for p in PANELS for t in p["targets"]),
+]
+SELECTED = re.compile(r"\b(tenure_\w+)(?:\{([^}]*)\})?")
+GROUPED = re.compile(r"\b(?:by|without|on) \(([^)]*)\)")
+
+
+@pytest.mark.parametrize(("about", "expr"), EXPRS, ids=[about for about, _ in EXPRS])
+def test_an_expression_asks_for_what_there_is(about: str, expr: str) -> None:
+    used = SELECTED.findall(expr)
+    assert used, "it asks for nothing of ours"
+    labels: set[str] = set()
+    for name, selector in used:
+        assert name in KNOWN, name
+        asked = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector))
+        assert asked <= KNOWN[name] | FROM_SCRAPING
+        labels |= KNOWN[name]
+    for names in GROUPED.findall(expr):
+        assert {n.strip() for n in names.split(",")} <= labels | FROM_SCRAPING
+    assert expr.count("(") == expr.count(")")
+    assert expr.count("{") == expr.count("}")
+
+
+def test_an_alert_says_what_is_wrong_and_how_bad_that_is() -> None:
+    assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
+    for rule in ALERTS:
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        assert rule["annotations"]["summary"]
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "tenure_queue_oldest_ready_seconds", "tenure_leases_overdue", "tenure_workers", "tenure_outages_total",
+        "tenure_schedules_overdue", "tenure_jobs_ended_total", "tenure_gateway_requests_total", "tenure_store_up",
+    ],
+)  # fmt: skip
+def test_what_should_wake_somebody_is_alerted_on_and_shown(metric: str) -> None:
+    assert any(metric in rule["expr"] for rule in ALERTS)
+    assert any(metric in t["expr"] for p in PANELS for t in p["targets"])
+
+
+def test_the_dashboard_is_laid_out() -> None:
+    ids = [p["id"] for p in BOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+    taken: set[tuple[int, int]] = set()
+    for place in (p["gridPos"] for p in BOARD["panels"]):
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}  # fmt: skip
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken
+        taken |= cells
+    assert {v["name"] for v in BOARD["templating"]["list"]} == {"datasource", "job", "queue", "kind"}
+
+
+def test_prometheus_takes_the_rules() -> None:
+    """By its own tool where there is one; everything it would be told is parsed by the tests above where there is none."""
+    tool = shutil.which("promtool")
+    if tool is not None:
+        ended = subprocess.run(
+            [tool, "check", "rules", str(ROOT / "ops" / "alerts.yml")], check=False, capture_output=True, text=True
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ALERTS
+
+
+def test_the_documentation_has_a_row_for_every_metric() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    rows = re.findall(r"^\| `(tenure_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
+    told = {(m.told, m.type, ", ".join(m.labels), m.help.replace("|", "")) for m in METRICS}
+    assert {(name, kind, labels.strip(), about) for name, kind, labels, about in rows} == told
