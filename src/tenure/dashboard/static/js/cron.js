@@ -1,0 +1,33 @@
+// Cron: each schedule in words, when it fires next, what its last runs came to; run now, pause, resume.
+import { ask, perform } from "./asking.js";
+import { moment, text } from "./format.js";
+import { html } from "./lib.js";
+import { useLoad } from "./live.js";
+import { Empty, Page, Shown, When } from "./parts.js";
+import { jobsHref, quoted } from "./route.js";
+
+async function run(name) {
+  const answer = await ask({ title: `Run ${name} now?`, text: "A job is enqueued at once, beside those of the schedule.", yes: "Run it now" });
+  return answer && perform({ action: "run_cron", name });
+}
+
+const pause = (name) => perform({ action: "pause_cron", name }, { undo: () => resume(name) });
+const resume = (name) => perform({ action: "resume_cron", name });
+
+function Card({ one, operator }) {
+  const name = text(one.name), next = one.next || [];
+  return html`<article class="panel cron" data-cron=${name}><header class="panel-head"><h2>${name} ${one.paused_at && html`<span class="state state-paused">paused</span>`}</h2>
+    ${operator && html`<div class="buttons"><button type="button" class="small" onClick=${() => run(name)}>Run now</button>${one.paused_at ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`}</div>`}</header>
+    <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span> <span class="faint">${text(one.tz)}</span></dd></div>
+      <div><dt>Kind</dt><dd><a href=${jobsHref(`kind:${quoted(text(one.kind))}`)}>${text(one.kind)}</a></dd></div>
+      <div><dt>Last</dt><dd><${When} at=${one.fired_at} /></dd></div>
+      <div><dt>Next</dt><dd>${one.paused_at ? html`<span class="faint">not while it is paused</span>` : next.length ? html`<ol class="times">${next.map((at) => html`<li class="num"><time dateTime=${at}>${moment(at)}</time></li>`)}</ol>` : "–"}</dd></div>
+      ${one.problem && html`<div><dt>Problem</dt><dd class="err">${text(one.problem)}</dd></div>`}
+      <div><dt>Missed</dt><dd>${text(one.missed)}</dd></div></dl></article>`;
+}
+
+export function Cron({ operator }) {
+  const load = useLoad("cron", { every: 2000 });
+  return html`<${Page} title="Cron"><${Shown} load=${load}>${(data) => { const all = data.schedules; return all.length ? html`<div class="cards">${all.map((one) => html`<${Card} key=${one.name} one=${one} operator=${operator} />`)}</div>`
+    : html`<${Empty} title="No schedules">Give a job one: <span class="mono">@app.cron("0 3 * * *")</span>. A worker makes it known when it starts.<//>`; }}<//><//>`;
+}

@@ -1,0 +1,65 @@
+// Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group.
+import { actOnFilter, actOnRows } from "./acting.js";
+import { query } from "./api.js";
+import { ask, perform } from "./asking.js";
+import { count, moment, text } from "./format.js";
+import { useKeys } from "./keys.js";
+import { html, useState } from "./lib.js";
+import { useLoad } from "./live.js";
+import { Empty, JobLink, Page, Shown, Spans, Spark, When } from "./parts.js";
+import { go, href, jobHref, jobsHref, quoted } from "./route.js";
+
+const SPANS = ["1h", "6h", "24h", "7d"];
+
+const PARTICULAR = /(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`|[\w.:-]*\d[\w.:-]*|[\\*"]/g;
+
+// The filter that comes nearest to a group: its kind, the type of its error, and its words with `*` for particulars.
+export function filterOf(group) {
+  const kind = `state:dead kind:${quoted(text(group.kind))}`;
+  const [first, ...rest] = text(group.message).split("\n");
+  let words = `${first.slice(0, 300).replace(PARTICULAR, "*")}${rest.length || first.length > 300 ? "*" : ""}`.replace(/\*+/g, "*");
+  if (words.split("*").length > 6) words = `${words.split("*").slice(0, 5).join("*")}*`;
+  const error = text(group.error_kind);
+  const value = error ? `${error}: ${words}` : words;
+  return value.trim() ? `${kind} error:${quoted(value)}` : kind;
+}
+
+async function snooze(group) {
+  const answer = await ask({ title: "Snooze this error", text: "It moves to the end of this page until then. Its jobs are not touched.", yes: "Snooze", fields: [{ name: "hours", label: "For how long", kind: "choice", value: "24", choices: [["1", "an hour"], ["4", "four hours"], ["24", "a day"], ["168", "a week"]] }] });
+  if (!answer) return null;
+  return perform({ action: "snooze_error", name: group.fingerprint, at: new Date(Date.now() + Number(answer.hours) * 3600000).toISOString() }, { undo: () => wake(group) });
+}
+
+const wake = (group) => perform({ action: "snooze_error", name: group.fingerprint, at: "" });
+const isSnoozed = (group) => Boolean(group.snoozed_until) && Date.parse(group.snoozed_until) > Date.now();
+
+function Group({ group, here, operator, onPoint }) {
+  const q = filterOf(group);
+  const sleeping = isSnoozed(group);
+  return html`<article class=${`group ${here ? "here" : ""} ${sleeping ? "sleeping" : ""}`} data-fingerprint=${group.fingerprint} onClick=${onPoint}>
+    <div class="group-words"><h2><span class="err">${text(group.error_kind) || "Error"}</span> <span class="faint">in</span> <a href=${jobsHref(`kind:${quoted(text(group.kind))}`)}>${text(group.kind)}</a></h2>
+      <p class="mono wrap">${text(group.message)}</p>
+      <p class="faint">first <${When} at=${group.first_seen} />, last <${When} at=${group.last_seen} />, for example <${JobLink} id=${group.sample_id} />${sleeping && html`, snoozed until ${moment(group.snoozed_until)}`}</p></div>
+    <div class="group-figures"><span class="num big">${count(group.count)}</span><span class="faint">failures</span><a class="num big" href=${jobsHref(q)}>${count(group.dead)}</a><span class="faint">dead</span></div>
+    <${Spark} values=${group.spark} />
+    ${operator && html`<div class="buttons start"><button type="button" class="small" onClick=${() => actOnRows("retry", [{ id: group.sample_id, state: "dead", kind: group.kind, error: group.message }])}>Replay one</button>
+      <button type="button" class="small" onClick=${() => actOnFilter("retry", q)}>Replay all …</button>
+      ${sleeping ? html`<button type="button" class="small" onClick=${() => wake(group)}>Wake</button>` : html`<button type="button" class="small" onClick=${() => snooze(group)}>Snooze …</button>`}
+      <button type="button" class="small danger" onClick=${() => actOnFilter("purge", q)}>Discard …</button></div>`}
+  </article>`;
+}
+
+export function Errors({ params, operator }) {
+  const span = SPANS.includes(params.span) ? params.span : "24h";
+  const load = useLoad(`errors${query({ span })}`, { every: 2000, idle: 10000 });
+  const groups = [...(load.data ? load.data.groups : [])].sort((a, b) => isSnoozed(a) - isSnoozed(b));
+  const [at, move] = useState(-1);
+  const here = groups[at];
+  useKeys({
+    j: () => move(Math.min(at + 1, groups.length - 1)), k: () => move(Math.max(at - 1, 0)), Enter: () => here && go(jobHref(here.sample_id)),
+    r: () => here && operator && actOnFilter("retry", filterOf(here)), x: () => here && operator && snooze(here),
+  });
+  const pick = (one) => go(href("errors", { span: one }), { replace: true });
+  return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group, index) => html`<${Group} key=${group.fingerprint} group=${group} here=${index === at} operator=${operator} onPoint=${() => move(index)} />`)}</div>` : html`<${Empty} title="No errors">No job failed in the last ${span}.<//>`)}<//><//>`;
+}

@@ -1,0 +1,64 @@
+// The filter box: completes as one types, and shows where a mistake is. Enter applies.
+import { get, query } from "./api.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+
+export function FilterBox({ q, problem, onApply }) {
+  const [text, set] = useState(q);
+  const [found, offer] = useState(null);
+  const [at, pick] = useState(-1);
+  const box = useRef(null);
+  const asked = useRef(0);
+  useEffect(() => {
+    if (document.activeElement !== box.current) set(q);
+  }, [q]);
+  const complete = async () => {
+    const mine = ++asked.current;
+    const input = box.current;
+    try {
+      const got = await get(`complete${query({ q: input.value, at: input.selectionStart })}`);
+      if (mine !== asked.current || document.activeElement !== input) return;
+      offer(got.candidates.length ? { ...got, candidates: got.candidates.slice(0, 12) } : null);
+      pick(-1);
+    } catch {
+      offer(null);
+    }
+  };
+  const shut = () => { asked.current++; offer(null); pick(-1); };
+  const apply = (value) => { shut(); onApply(value.trim()); };
+  const take = (one) => {
+    const word = typeof one === "string" ? one : one.text;
+    const next = text.slice(0, found.start) + word + text.slice(found.end);
+    const cursor = found.start + word.length;
+    set(next);
+    requestAnimationFrame(() => {
+      box.current.focus();
+      box.current.setSelectionRange(cursor, cursor);
+      complete();
+    });
+  };
+  const onKey = (event) => {
+    const n = found ? found.candidates.length : 0;
+    if (event.key === "Escape") return n ? shut() : box.current.blur();
+    if (event.key === "ArrowDown" && n) return event.preventDefault(), pick((at + 1) % n);
+    if (event.key === "ArrowUp" && n) return event.preventDefault(), pick(at <= 0 ? n - 1 : at - 1);
+    if (event.key === "Tab" && n && !event.shiftKey) return event.preventDefault(), take(found.candidates[Math.max(at, 0)]);
+    if (event.key === "Enter") {
+      event.preventDefault();
+      return n && at >= 0 ? take(found.candidates[at]) : apply(text);
+    }
+    return undefined;
+  };
+  const bad = problem && problem.said && typeof problem.said === "object" && problem.said.start !== undefined && problem.said;
+  return html`<div class="filter">
+    <input id="filter" ref=${box} type="text" class="mono" value=${text} spellcheck="false" autocomplete="off" autocapitalize="off"
+      role="combobox" aria-expanded=${found !== null} aria-controls="filter-list" aria-label="Filter jobs" aria-invalid=${problem ? "true" : "false"}
+      placeholder="state:dead kind:send_* error:Timeout* age:>1h   ( / )"
+      onInput=${(event) => { set(event.currentTarget.value); complete(); }} onFocus=${complete} onKeyDown=${onKey} onBlur=${() => setTimeout(shut, 150)} />
+    ${q && html`<button type="button" class="small quiet" onClick=${() => { set(""); apply(""); }}>Clear</button>`}
+    ${found && html`<ul id="filter-list" class="offers" role="listbox">${found.candidates.map((one, index) => html`<li role="option" aria-selected=${index === at}
+        class=${index === at ? "on" : ""} onMouseDown=${(event) => { event.preventDefault(); take(one); }}>
+        <span class="mono">${typeof one === "string" ? one : one.text}</span><span class="faint">${typeof one === "string" ? "" : one.means}</span></li>`)}</ul>`}
+    ${bad && html`<div class="filter-bad" role="alert"><pre class="mono">${q}${"\n"}${" ".repeat(bad.start)}${"^".repeat(Math.max(1, bad.end - bad.start))}</pre>
+      <p>${bad.text}${bad.expected ? `; expected ${Array.isArray(bad.expected) ? bad.expected.join(", ") : bad.expected}` : ""}${bad.near ? html`; did you mean <b>${Array.isArray(bad.near) ? bad.near.join(", ") : bad.near}</b>?` : ""}</p></div>`}
+  </div>`;
+}

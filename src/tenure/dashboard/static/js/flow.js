@@ -1,0 +1,62 @@
+// Flow: a chain of jobs as bars on one line of time; the critical path is the chain that ended last.
+import { Line } from "./bars.js";
+import { epoch, jobs as jobsWord, seconds, text } from "./format.js";
+import { html } from "./lib.js";
+import { useLoad } from "./live.js";
+import { Empty, JobLink, Page, Shown, State } from "./parts.js";
+import { jobsHref, quoted } from "./route.js";
+
+const end = (job) => epoch(job.finished_at) ?? (["done", "dead", "cancelled"].includes(job.state) ? epoch(job.started_at) ?? epoch(job.created_at) : Date.now() / 1000);
+
+// Parents before their children, each branch in the order it was enqueued; depth says how far in.
+export function laidOut(rows) {
+  const known = new Map(rows.map((row) => [row.id, row]));
+  const under = new Map();
+  for (const row of rows) {
+    const parent = known.has(row.parent) ? row.parent : null;
+    under.set(parent, [...(under.get(parent) || []), row]);
+  }
+  const out = [];
+  const walk = (parent, depth) => {
+    for (const row of (under.get(parent) || []).sort((a, b) => epoch(a.created_at) - epoch(b.created_at))) {
+      if (out.length > rows.length) return;
+      out.push({ row, depth });
+      walk(row.id, depth + 1);
+    }
+  };
+  walk(null, 0);
+  return out;
+}
+
+export function criticalPath(rows) {
+  const known = new Map(rows.map((row) => [row.id, row]));
+  const path = new Set();
+  let at = rows.reduce((last, row) => (!last || end(row) > end(last) ? row : last), null);
+  while (at && !path.has(at.id)) {
+    path.add(at.id);
+    at = known.get(at.parent);
+  }
+  return path;
+}
+
+function bars(row) {
+  const made = epoch(row.created_at), began = epoch(row.started_at), ended = end(row);
+  const solid = row.state === "dead" || row.state === "cancelled" ? "fail" : "run";
+  if (began === null) return [{ from: made, to: Math.max(ended, made), kind: "wait", name: "waited" }];
+  return [{ from: made, to: began, kind: "wait", name: "waited" }, { from: began, to: ended, kind: solid, name: "ran" }];
+}
+
+function Gantt({ rows }) {
+  const from = Math.min(...rows.map((row) => epoch(row.created_at))), to = Math.max(...rows.map(end));
+  const path = criticalPath(rows);
+  return html`<section class="panel"><header class="panel-head"><h2>${jobsWord(rows.length)}, ${seconds(to - from)} from first to last</h2><span class="faint">waiting <i class="key bar-wait"></i> running <i class="key bar-run"></i> critical path <i class="key crit"></i></span></header>
+    <div class="gantt">${laidOut(rows).map(({ row, depth }) => html`<div key=${row.id} class=${`gantt-row ${path.has(row.id) ? "crit" : ""}`}>
+      <span class="gantt-name"><i class="indent" style=${{ width: `${Math.min(depth, 8) * 12}px` }}></i><${JobLink} id=${row.id} /> <b class="clip">${text(row.kind)}</b></span><${State} of=${row.state} />
+      <${Line} from=${from} to=${to} bars=${bars(row)} label=${`${text(row.kind)}, ${row.state}`} /><span class="r num">${row.started_at ? seconds(end(row) - epoch(row.started_at)) : "–"}</span></div>`)}</div></section>`;
+}
+
+export function Flow({ rest }) {
+  const load = useLoad(`flow/${encodeURIComponent(rest)}`, { every: 1000, idle: 5000 });
+  return html`<${Page} title=${html`Flow <span class="mono">${rest}</span>`} aside=${html`<a href=${jobsHref(`flow:${quoted(rest)}`)}>as a list</a>`}>
+    <${Shown} load=${load}>${(data) => (data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs that a job enqueues while it runs carry its flow.<//>`)}<//><//>`;
+}

@@ -1,0 +1,73 @@
+// Overview: what is wrong now in words, the figures of this moment, and how they went.
+import { query } from "./api.js";
+import { Chart } from "./chart.js";
+import { count, isNumber, rate, seconds, share, text } from "./format.js";
+import { html } from "./lib.js";
+import { useLive, useLoad } from "./live.js";
+import { Empty, Page, Shown, Spans } from "./parts.js";
+import { go, href, inside, jobsHref, quoted } from "./route.js";
+
+const SPANS = ["5m", "1h", "6h", "24h", "7d"];
+
+// Each number in a sentence leads to what it counts.
+function Words({ finding }) {
+  const link = inside(finding.link);
+  const parts = text(finding.text).split(/(\d[\d,.]*\d|\d)/);
+  return html`${parts.map((part, at) => (at % 2 ? html`<a class="num" href=${link}>${part}</a>` : part))} <a class="look" href=${link}>look</a>`;
+}
+
+function Wrong({ findings }) {
+  if (!findings.length) return html`<section class="wrong fine"><h2>Nothing is wrong</h2><p>No dead jobs piling up, nothing late, every queue is worked on.</p></section>`;
+  return html`<section class="wrong"><h2>What is wrong now</h2><ul>${findings.map(
+    (one) => html`<li class=${`level-${text(one.level)}`}><span class="level">${text(one.level)}</span> <span><${Words} finding=${one} /></span></li>`,
+  )}</ul></section>`;
+}
+
+const Tile = ({ name, value, to, note, tone }) => html`<a class=${`tile ${tone || ""}`} href=${to}><span class="tile-name">${name}</span><span class="tile-value num" data-tile=${name}>${value}</span><span class="tile-note">${note || "\u00a0"}</span></a>`;
+
+function Tiles({ now }) {
+  const more = (name) => (typeof now.more === "object" && now.more ? Boolean(now.more[name]) : Boolean(now.more) && now[name] > 0 && String(now[name]).endsWith("000"));
+  const full = now.slots > 0 && now.busy >= now.slots;
+  return html`<section class="tiles" aria-label="Now">
+    <${Tile} name="Ready" value=${count(now.ready, more("ready"))} to=${jobsHref("state:ready")} note=${isNumber(now.oldest_ready) ? `oldest waits ${seconds(now.oldest_ready)}` : "nothing waits"} />
+    <${Tile} name="Running" value=${count(now.running, more("running"))} to=${jobsHref("state:running")} note=${`${count(now.busy)} of ${count(now.slots)} slots busy`} tone=${full ? "warn" : ""} />
+    <${Tile} name="Scheduled" value=${count(now.scheduled, more("scheduled"))} to=${jobsHref("state:scheduled")} note="for later" />
+    <${Tile} name="Waiting" value=${count(now.waiting, more("waiting"))} to=${jobsHref("state:waiting")} note="held back" />
+    <${Tile} name="Dead" value=${count(now.dead, more("dead"))} to=${href("errors")} note="by error" tone=${now.dead ? "bad" : ""} />
+    <${Tile} name="Rate" value=${rate(now.rate)} to=${jobsHref("state:done")} note="in the last minute" />
+    <${Tile} name="Errors" value=${share(now.error_rate)} to=${href("errors")} note="of attempts" tone=${now.error_rate > 0.05 ? "bad" : ""} />
+  </section>`;
+}
+
+function Depths({ queues }) {
+  const top = Math.max(1, ...queues.map((one) => (one.ready || 0) + (one.running || 0)));
+  return html`<section class="panel"><header class="panel-head"><h2>Depth by queue</h2><a href=${href("queues")}>all queues</a></header>
+    ${queues.length === 0 ? html`<${Empty} title="No queues yet">A queue appears with its first job.<//>` : html`<div class="scroll"><table><thead><tr><th>Queue</th><th class="r">Ready</th><th class="r">Running</th><th class="r">Oldest waits</th><th class="r">Rate</th><th class="wide"></th></tr></thead>
+    <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${quoted(text(one.name))}`)}>${text(one.name)}</a></td>
+      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${count(one.ready)}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${count(one.running)}</a></td>
+      <td class="r num">${seconds(one.oldest_ready)}</td><td class="r num">${rate(one.rate)}</td>
+      <td class="wide"><span class="depth"><i class="wait" style=${{ width: `${((one.ready || 0) / top) * 100}%` }}></i><i class="run" style=${{ width: `${((one.running || 0) / top) * 100}%` }}></i></span></td></tr>`)}</tbody></table></div>`}
+  </section>`;
+}
+
+function Charts({ data }) {
+  const s = data.series;
+  const perSecond = (values) => (values || []).map((n) => (n === null ? null : n / data.step));
+  const percentiles = (name) => [["p50", "c1"], ["p95", "c2"], ["p99", "c3"]].map(([p, colour]) => ({ label: p, colour, values: s[`${name}_${p}`] || [] }));
+  return html`<div class="charts">
+    <${Chart} title="Throughput" label="Jobs done, failed and dead per second, over time" times=${data.times} format=${rate}
+      lines=${[{ label: "done", colour: "good", values: perSecond(s.done), fill: true }, { label: "failed", colour: "warn", values: perSecond(s.failed) }, { label: "dead", colour: "bad", values: perSecond(s.dead) }]} />
+    <${Chart} title="Wait before the start" label="Percentiles of how long jobs waited" times=${data.times} format=${seconds} lines=${percentiles("wait")} />
+    <${Chart} title="Run" label="Percentiles of how long jobs ran" times=${data.times} format=${seconds} lines=${percentiles("run")} />
+  </div>`;
+}
+
+export function Overview({ params }) {
+  const span = SPANS.includes(params.span) ? params.span : "1h";
+  const load = useLoad(`overview${query({ span })}`, { every: 2000, idle: 10000 });
+  const { now } = useLive();
+  const pick = (one) => go(href("overview", { span: one }), { replace: true });
+  return html`<${Page} title="Overview" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
+    <${Shown} load=${load}>${(data) => html`<${Wrong} findings=${data.wrong || []} /><${Tiles} now=${now || data.now} /><${Charts} data=${data} /><${Depths} queues=${data.queues || []} />`}<//>
+  <//>`;
+}

@@ -1,0 +1,27 @@
+// System: what the doctor finds, with the fix for each; and who did what on this page.
+import { count, text } from "./format.js";
+import { html } from "./lib.js";
+import { useLoad } from "./live.js";
+import { Copy, Empty, Page, Problem, Shown, When } from "./parts.js";
+
+function Finding({ one }) {
+  return html`<li class=${`level-${text(one.level)}`}><span class="level">${text(one.level)}</span><div><b>${text(one.check)}</b> <span>${text(one.found)}</span>
+    ${one.fix && html`<p class="fix"><span class="faint">Fix:</span> <span class="mono wrap">${text(one.fix)}</span> <${Copy} text=${text(one.fix)} /></p>`}</div></li>`;
+}
+
+function Audit() {
+  const load = useLoad("audit", { every: 2000, idle: 15000 });
+  return html`<section class="panel"><header class="panel-head"><h2>Who did what</h2></header><${Shown} load=${load}>${(data) => { const all = data.entries; return all.length
+    ? html`<div class="scroll"><table><thead><tr><th>When</th><th>Who</th><th>What</th><th class="r">How many</th><th>Which</th><th class="wide">What came of it</th></tr></thead><tbody>${all.map((one) => html`<tr><td class="num"><${When} at=${one.at} /></td><td>${text(one.who)}</td><td>${text(one.action)}</td><td class="r num">${count(one.count)}</td><td class="mono clip">${text(one.what)}</td><td class="wide clip">${text(one.said)}</td></tr>`)}</tbody></table></div>`
+    : html`<${Empty} title="Nothing was done here yet">Every retry, cancel, pause and the like is kept here with who did it.<//>`; }}<//></section>`;
+}
+
+export function System({ me }) {
+  const load = useLoad("system", { every: 30000, idle: 30000 });
+  return html`<${Page} title="System">
+    <section class="panel"><dl class="facts"><div><dt>Tenure</dt><dd class="num">${text(me && me.version)}</dd></div><div><dt>Store</dt><dd>${text(me && me.store)}</dd></div><div><dt>You are</dt><dd>${text(me && me.role)}</dd></div><div><dt>Payloads</dt><dd>${me && me.mask ? "some fields are masked" : "shown as they are"}</dd></div></dl></section>
+    <section class="panel"><header class="panel-head"><h2>What the doctor says</h2></header>${load.error && html`<${Problem} error=${load.error} />`}
+      ${load.data && ((load.data.findings || []).length ? html`<ul class="findings">${load.data.findings.map((one) => html`<${Finding} one=${one} />`)}</ul>` : html`<${Empty} title="Nothing found">${load.data.findings === null ? "There is no doctor here to ask." : "Every check passed."}<//>`)}</section>
+    <${Audit} />
+  <//>`;
+}
