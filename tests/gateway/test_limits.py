@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from contextlib import suppress
 from typing import Any
@@ -23,6 +24,15 @@ def served(light: House) -> Served:
 
 
 SECRET = headers_of("telegram", b"")
+
+
+def health_on(line: socket.socket) -> bytes:
+    """Ask for it on a connection that is kept."""
+    line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += line.recv(4_096)
+    return answer
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
@@ -151,12 +161,48 @@ def test_what_is_no_body_and_does_not_end_is_400_long_before_any_deadline(light:
     assert served.ask("GET", "/healthz").status == 200
 
 
+@pytest.mark.parametrize(
+    "before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"], ids=["first", "second"]
+)
+def test_a_head_that_ends_may_be_no_longer_either(served: Served, before: bytes) -> None:
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"
+    with served.raw() as line:
+        line.sendall(before + head)
+        answers = b"".join(iter(lambda: line.recv(4_096), b""))
+    assert answers.count(b"HTTP/1.1 400 ") == 1
+    assert answers.count(b"HTTP/1.1 200 ") <= len(before)
+    assert served.ask("GET", "/healthz", headers={"X": "y" * 60_000}).status == 200
+
+
+def test_who_comes_above_the_limit_of_connections_is_told_to_come_back(light: House) -> None:
+    served = light.serve(settings_of("telegram"), server={"limit_concurrency": 2})
+    with served.raw() as first, served.raw():
+        assert health_on(first).startswith(b"HTTP/1.1 200 ")
+        answer = served.post("telegram", b"{}", SECRET)
+        assert (answer.status, answer.json) == (503, {"ok": False, "error": "too many connections"})
+        assert answer.headers["retry-after"] == "5"
+        assert answer.headers["content-type"] == "application/json"
+        assert served.gateway.counters.requests[("", 503)] == 1
+        assert served.gateway.counters.rejects == {("", "too many connections"): 1}
+        assert health_on(first).startswith(b"HTTP/1.1 200 ")
+    until(lambda: served.ask("GET", "/healthz").status == 200)
+
+
+def test_what_strangers_send_does_not_fill_the_log(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    for sent in [b"\x16\x03\x01 hello\r\n\r\n", upgrade] * 5:
+        with served.raw() as line:
+            line.sendall(sent)
+            assert line.recv(4_096).startswith(b"HTTP/1.1 ")
+    told = [r.getMessage() for r in caplog.records if r.name == "uvicorn.error"]
+    assert told.count("Invalid HTTP request received.") <= 1
+    assert told.count("Unsupported upgrade request.") <= 1
+    assert [line for line in told if "pip install" in line] == []
+
+
 def test_blank_lines_after_a_request_do_not_keep_the_line_open(served: Served) -> None:
     with served.raw() as line:
-        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += line.recv(4_096)
+        health_on(line)
         line.sendall(b"\r\n")
         assert line.recv(4_096) == b""
 
