@@ -16,6 +16,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from tenure.errors import FieldError, FieldTypeError
 
 __all__ = ["ErrorGroup", "ErrorTally", "Histogram", "Rollup", "Tally", "error_of", "tally_of"]
@@ -25,6 +27,7 @@ _OCTAVES: Final = 48
 """From a microsecond to nine years."""
 _BOUNDS: Final = [2 ** (i / _PER_OCTAVE) / 1_000_000 for i in range(_OCTAVES * _PER_OCTAVE + 1)]
 _bucket = partial(bisect_right, _BOUNDS)
+_numbers = msgspec.json.Decoder(list[int]).decode
 
 
 class Histogram:
@@ -34,7 +37,8 @@ class Histogram:
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self._counts: Counter[int] = Counter()
-        self.add_all(values)
+        if values != ():
+            self.add_all(values)
 
     def add(self, seconds: float, times: int = 1) -> None:
         """It took so long, so many times; less than nothing counts as nothing."""
@@ -46,9 +50,10 @@ class Histogram:
         """Each of these; the cheap way for many."""
         self._counts.update(map(_bucket, values))
 
-    def merge(self, other: Histogram) -> None:
-        """All that the other holds as well."""
-        self._counts.update(other._counts)
+    def merge(self, other: Histogram, times: int = 1) -> None:
+        """All that the other holds as well, so many times."""
+        for bucket, count in other._counts.items():
+            self._counts[bucket] += count * times
 
     @property
     def count(self) -> int:
@@ -68,7 +73,7 @@ class Histogram:
 
     def encode(self) -> str:
         """As text; texts put together are the text of both."""
-        return "".join([f"{bucket}:{count} " for bucket, count in sorted(self._counts.items())])
+        return "".join([f"{bucket},{count}," for bucket, count in sorted(self._counts.items())])
 
     @classmethod
     def decode(cls, text: str) -> Histogram:
@@ -79,15 +84,16 @@ class Histogram:
 
     def add_text(self, text: str) -> None:
         """All that a text holds as well."""
-        counts = self._counts
         try:
-            for part in text.split():
-                bucket, _, count = part.partition(":")
-                counts[int(bucket)] += int(count)
-        except (ValueError, AttributeError):
+            numbers = _numbers(f"[{text.removesuffix(',')}]")
+            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+        except (ValueError, TypeError):
             raise FieldError(
-                "histogram", 'must be text as encode() makes it, "bucket:count …"', text
+                "histogram", 'must be text as encode() makes it, "bucket,count,…"', text
             ) from None
+        counts = self._counts
+        for bucket, count in pairs:
+            counts[bucket] = counts.get(bucket, 0) + count
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._counts == other._counts

@@ -267,7 +267,7 @@ class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
     __slots__ = (
-        "_owner", "_row", "began", "epoch", "group", "id", "kind", "ran", "seq", "settled_in_transaction", "worker",
+        "_owner", "_row", "began", "ended", "epoch", "group", "id", "kind", "seq", "settled_in_transaction", "worker",
     )  # fmt: skip
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
@@ -280,8 +280,8 @@ class Claim:
         self.group: str | None = row[15]
         self.worker = worker
         self.settled_in_transaction = False
-        self.began = self.ran = 0.0
-        """When a worker started it, by its own clock that only counts seconds, and how long it ran."""
+        self.began = self.ended = 0.0
+        """When a worker started it and when that ended, by a clock of its own that only counts seconds."""
 
     @property
     def queue(self) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from tenure.client.queue import Queue
-from tenure.figures import ErrorTally, Tally
+from tenure.figures import ErrorTally, Histogram, Tally
 from tenure.fingerprint import fingerprint
 from tenure.job import Claim
 from tenure.outcome import Bury, Crashed, Done, Fail, Outcome
@@ -24,7 +25,8 @@ _EVERY = 4.0
 """How often it is told at most, in seconds: with the next beat after it."""
 _GROUPS = 500
 """How many kinds of failures are told apart between two tellings; beyond, only by kind and type."""
-Times = tuple[list[float], list[float]]
+_SAMPLE = 50
+"""How many jobs alike stand for all of a batch in how long they took."""
 
 
 class Figures:
@@ -42,32 +44,35 @@ class Figures:
         if claims:
             self._offset = claims[0].row[13] / 1_000_000 - time.monotonic()
 
-    def count(self, ended: Iterable[tuple[Claim, Outcome]]) -> None:
+    def count(self, ended: Sequence[tuple[Claim, Outcome]]) -> None:
         """These jobs were settled, and the store has heard it."""
-        offset = self._offset
-        times: dict[tuple[str, str], Times] = {}
-        failed: list[tuple[Claim, Fail | Bury | Crashed]] = []
-        for claim, outcome in ended:
-            if type(outcome) is not Done:
-                if not isinstance(outcome, (Fail, Bury, Crashed)):
-                    continue
-                failed.append((claim, outcome))
-            row, began = claim._row, claim.began  # noqa: SLF001 - once a job: a property would cost more than the rest
-            key = row[4], row[3]
-            found = times.get(key)
-            if found is None:
-                found = times[key] = ([], [])
-            ready, created = row[10], row[11]
-            found[0].append(began + offset - (ready if ready > created else created) / 1_000_000)  # noqa: FURB136 - max() costs three times as much
-            found[1].append(claim.ran)
+        if not ended:
+            return
+        done = [claim for claim, outcome in ended[:: _weight(ended)]] if _alike(ended) else None
         with self._lock:
-            for key, (waited, ran) in times.items():
-                tally = self._tally(key)
-                tally.done += len(ran)
-                tally.waited.add_all(waited)
-                tally.ran.add_all(ran)
-            for claim, outcome in failed:
-                self._count_failure(claim, outcome)
+            if done is not None:
+                claim = ended[0][0]
+                self._count_done((claim.queue, claim.kind), done, len(ended))
+                return
+            for key, claims in _by_key(ended).items():
+                self._count_done(key, claims[:: _weight(claims)], len(claims))
+            for claim, outcome in ended:
+                if isinstance(outcome, (Fail, Bury, Crashed)):
+                    self._count_failure(claim, outcome)
+
+    def _count_done(self, key: tuple[str, str], sample: Sequence[Claim], count: int) -> None:
+        tally = self._tally(key)
+        tally.done += count
+        self._count_times(tally, sample, count)
+
+    def _count_times(self, tally: Tally, sample: Sequence[Claim], count: int) -> None:
+        """How long they waited and ran; the sample stands for so many."""
+        weight, rest = divmod(count, len(sample))
+        waited = [claim.began + self._offset - _ready(claim.row) for claim in sample]
+        ran = [claim.ended - claim.began for claim in sample]
+        for histogram, seconds in ((tally.waited, waited), (tally.ran, ran)):
+            histogram.merge(Histogram(seconds), times=weight)
+            histogram.add_all(seconds[:rest])  # so that as many have times as were counted
 
     def tell(self, queue: Queue, source: str, *, now: bool = False) -> None:
         """Tell the store what was counted, if it is time."""
@@ -89,7 +94,7 @@ class Figures:
     def _count_failure(self, claim: Claim, outcome: Fail | Bury | Crashed) -> None:
         died = _died(claim, outcome)
         tally = self._tally((claim.queue, claim.kind))
-        tally.done -= 1
+        self._count_times(tally, [claim], 1)
         tally.failed += 1
         tally.dead += died
         kind, words, trace = _told(outcome)
@@ -102,6 +107,35 @@ class Figures:
         group.count += 1
         group.dead += died
         group.message, group.sample_id = words, claim.id
+
+
+def _alike(ended: Sequence[tuple[Claim, Outcome]]) -> bool:
+    """Whether all of a batch are done, and of one kind in one queue: most are, and this is all that is asked of each."""
+    first = ended[0][0]
+    kind, queue = first.kind, first.queue
+    for claim, outcome in ended:
+        if type(outcome) is not Done or claim.kind != kind or claim._row[4] != queue:  # noqa: SLF001 - a property costs twice as much
+            return False
+    return True
+
+
+def _weight(jobs: Sequence[object]) -> int:
+    """For how many each of a sample stands: to look at the times of all would cost a large batch too much."""
+    return max(len(jobs) // _SAMPLE, 1)
+
+
+def _by_key(ended: Sequence[tuple[Claim, Outcome]]) -> dict[tuple[str, str], list[Claim]]:
+    """Those that are done, by queue and kind."""
+    found: dict[tuple[str, str], list[Claim]] = {}
+    for claim, outcome in ended:
+        if type(outcome) is Done:
+            found.setdefault((claim.queue, claim.kind), []).append(claim)
+    return found
+
+
+def _ready(row: Sequence[Any]) -> float:
+    """When it could have run."""
+    return float(max(row[10], row[11])) / 1_000_000
 
 
 def _told(outcome: Fail | Bury | Crashed) -> tuple[str, str, str | None]:

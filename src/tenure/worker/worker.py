@@ -226,7 +226,7 @@ class Worker:
     async def _serve(self, line: Line, place: int) -> None:
         """Run what the line holds, one job after the other."""
         buffer, settler, keeper, disturbed = line.buffer, self._settler, self._keeper, self._runner.disturbed
-        aside, berths = line.aside, self._berths
+        aside, berths, monotonic = line.aside, self._berths, time.monotonic
         at_once = {name for name, kind in self._kinds.items() if kind.terms.settle == "now"}
         task, turns = asyncio.current_task(), 0
         while await line.something():
@@ -240,11 +240,11 @@ class Worker:
                     claim = aside.popleft() if berth else buffer.popleft()
                     if len(buffer) == line.low:
                         self._claimer.ring()
-                    claim.began = time.monotonic()
+                    claim.began = monotonic()
                     if claim.began >= keeper.safe_until and not await self._still_held(line, claim):
                         continue
                     outcome = await self._run(line, claim, place, task)
-                    claim.ran = time.monotonic() - claim.began
+                    claim.ended = monotonic()
                 finally:
                     line.running -= 1
                     if berth:
@@ -349,7 +349,7 @@ class Worker:
             for (claim, outcome), stood in zip(batch, stands, strict=True):
                 if not stood:
                     log.warning("job %s: its claim was lost, so %s counts for nothing", claim.id, type(outcome).__name__, extra=job_fields(claim))  # fmt: skip
-        self._figures.count(compress(batch, stands) if lost else batch)
+        self._figures.count(list(compress(batch, stands)) if lost else batch)
         if self._listeners.of(Settled):
             self._listeners.tell(Settled(self.name, len(stands) - lost, lost))
         self._make_room()
