@@ -224,6 +224,16 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(folder: Path) -> None:
             assert not (folder / "jobs.db").exists()
 
 
+def test_what_is_no_store_is_told_in_one_sentence_and_nothing_is_served(folder: Path) -> None:
+    (folder / "jobs.db").write_bytes(b"not a database" * 100)
+    ended = tenure_command(folder, "gateway", "bot:app", "--port", "0", url=f"sqlite:///{folder}/jobs.db", BOT_SECRET="abc")  # fmt: skip
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    [error] = [line for line in ended.stderr.splitlines() if line.startswith("Error: ")]
+    assert "jobs.db is not a SQLite database" in error
+    assert "Traceback" not in ended.stderr
+
+
 def test_help_is_told_for_serving_and_for_each_command(tmp_path: Path) -> None:
     for args, words in (
         (["gateway", "--help"], ["tenure gateway bot:app", "--certfile", "tenure gateway check", "--grace"]),

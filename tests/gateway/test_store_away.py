@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import apsw
 import psycopg
 import pytest
 
+import tenure
+from tenure.gateway import Gateway, asgi
 from tests.gateway.house import Answer, House, Served
 from tests.gateway.signing import body_of, headers_of, settings_of
 from tests.support.fresh import postgres_schema
@@ -46,12 +49,16 @@ def test_a_server_that_is_away_is_503_and_comes_back_by_itself(server: PostgresS
         house.close()
 
 
-def test_a_gateway_starts_while_its_server_is_away(server: PostgresServer) -> None:
+def test_a_gateway_starts_while_its_server_is_away(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
     url = server.url()
     server.stop("immediate")
     house = House(url)
     try:
         served = house.serve(settings_of("telegram"), store_deadline="300ms")
+        [told] = [r.getMessage() for r in caplog.records if "does not answer yet" in r.getMessage()]
+        assert "(StoreUnavailable: " in told or "(TimeoutError: no answer within 0.3 s)" in told
         assert send(served, 1).status == 503
         server.start()
         until(lambda: send(served, 1).status == 200)
@@ -59,13 +66,41 @@ def test_a_gateway_starts_while_its_server_is_away(server: PostgresServer) -> No
         house.close()
 
 
-def test_a_file_that_somebody_holds_is_503_until_it_is_free(light: House, tmp_path: Path) -> None:
+def started(gateway: Gateway) -> list[dict[str, Any]]:
+    """What a server is told when it starts this."""
+    told: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "lifespan.startup" if not told else "lifespan.shutdown"}
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    asyncio.run(gateway({"type": "lifespan"}, receive, send))
+    return told
+
+
+def test_a_gateway_does_not_start_on_what_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "jobs.db").write_bytes(b"not a database" * 100)
+    app = tenure.App(f"sqlite:///{tmp_path}/jobs.db")
+    source = settings_of("telegram", handler="http", url="https://example.org")
+    gateway = asgi(app, {"inline_secrets": True, "sources": [source]})
+    [told] = started(gateway)
+    assert told["type"] == "lifespan.startup.failed"
+    assert told["message"] == gateway.refused
+    assert "jobs.db is not a SQLite database" in told["message"]
+
+
+def test_a_file_that_somebody_holds_is_503_until_it_is_free(
+    light: House, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     served = light.serve(settings_of("telegram"), store_deadline="200ms")
     assert send(served, 1).status == 200
     other: Any = apsw.Connection(str(tmp_path / "jobs.db"))
     other.execute("BEGIN IMMEDIATE")
     try:
         assert send(served, 2).status == 503
+        assert "the store cannot be written: TimeoutError: no answer within 0.2 s" in caplog.text
     finally:
         other.execute("ROLLBACK")
         other.close()

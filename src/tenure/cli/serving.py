@@ -140,7 +140,9 @@ class Serving:
     def _run(self) -> None:
         try:
             self._server.run(sockets=[self._bound.listening])
-        except (Exception, SystemExit) as error:
+        except SystemExit:
+            pass  # uvicorn has told why
+        except Exception as error:
             log.error("the server ended: %s", error)  # noqa: TRY400 - uvicorn has told more
         finally:
             self._bound.listening.close()

@@ -331,13 +331,12 @@ class AsyncQueue:
         try:
             return await asyncio.shield(hop)
         except asyncio.CancelledError:
-            if call.undo is not None:
-                self._tasks.add(hop)
-                hop.add_done_callback(lambda done: self._take_back(call, done))
+            self._tasks.add(hop)
+            hop.add_done_callback(lambda done: self._take_back(call, done))
             raise
 
     def _take_back(self, call: Call[T], done: asyncio.Future[T]) -> None:
-        """Nobody waits for the answer any more: what was claimed is given back, not left to its lease."""
+        """Nobody waits for the answer any more, or hears of an error; what was claimed is given back, not left to its lease."""
         self._tasks.discard(done)
         if not done.cancelled() and done.exception() is None and call.undo is not None and done.result():
             task = asyncio.ensure_future(self._run(call.undo(done.result())))

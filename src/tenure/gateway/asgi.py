@@ -21,7 +21,7 @@ import msgspec
 from tenure.app import App
 from tenure.clock import machine_micros
 from tenure.context import Context
-from tenure.errors import FieldError, StoreError
+from tenure.errors import FieldError, StoreError, StoreRefused, StoreURLError
 from tenure.gateway.backlog import Backlog
 from tenure.gateway.counters import Counters
 from tenure.gateway.deadline import Deadline
@@ -60,6 +60,8 @@ class Gateway:
 
     def __init__(self, app: App, registry: Registry) -> None:
         self.app, self.registry, self.counters = app, registry, Counters()
+        self.refused: str | None = None
+        """Why it did not start, if it was asked to and could not."""
         self._opened = Opened(app)
         self._backlog = Backlog(self._opened.queue)
         self._stores = any(route.settings.is_async for route in registry.routes.values())
@@ -213,13 +215,26 @@ class Gateway:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                if self._stores and not await self._opened.ready(self.registry.store_deadline):
-                    log.warning("the store does not answer yet; until it does, async sources answer 503")
+                self.refused = await self._unfit()
+                if self.refused is not None:
+                    await send({"type": "lifespan.startup.failed", "message": self.refused})
+                    return
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self.app.aclose()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+    async def _unfit(self) -> str | None:
+        """Why it must not start: its store will never do. One that is only away may come back, and that is said."""
+        if not self._stores or await self._opened.ready(self.registry.store_deadline):
+            return None
+        why = self._opened.why
+        told = self.registry.mask(why)
+        if isinstance(why, (StoreRefused, StoreURLError)):
+            return f"the store cannot be used: {told}"
+        log.warning("the store does not answer yet (%s); until it does, async sources answer 503", told)
+        return None
 
 
 def _path(scope: Scope) -> str:

@@ -30,10 +30,9 @@ class Backlog:
         """About how many pending jobs it holds."""
         if time.monotonic() >= self._next and (self._counting is None or self._counting.done()):
             self._counting = asyncio.create_task(self._count())
+            self._counting.add_done_callback(_heard)
             if self._next == 0.0:
                 await asyncio.shield(self._counting)
-            else:
-                self._counting.add_done_callback(_heard)
         return self._counted[queue] + self._added[queue]
 
     def add(self, queue: str) -> None:

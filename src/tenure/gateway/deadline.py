@@ -50,7 +50,7 @@ class Deadline:
             return await work
         except asyncio.CancelledError:
             if wait.over and task.uncancel() <= wait.before:
-                raise TimeoutError from None
+                raise TimeoutError(f"no answer within {self.seconds:g} s") from None
             raise
         finally:
             wait.task = None

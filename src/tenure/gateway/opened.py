@@ -23,6 +23,8 @@ class Opened:
         self._opening: asyncio.Task[AsyncQueue] | None = None
         self._failed = self._looked = float("-inf")
         self._ready = False
+        self.why: Exception | None = None
+        """Why the store did not answer when it was last asked whether it does."""
 
     async def queue(self) -> AsyncQueue:
         """The queue; StoreUnavailable while it cannot be opened."""
@@ -53,6 +55,10 @@ class Opened:
         try:
             async with asyncio.timeout(seconds):
                 await (await self.queue()).paused()
-        except (StoreError, TimeoutError, OSError):
-            return False
-        return True
+        except TimeoutError:
+            self.why = TimeoutError(f"no answer within {seconds:g} s")
+        except (StoreError, OSError) as error:
+            self.why = error
+        else:
+            self.why = None
+        return self.why is None

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from tenure.cli.gateway.options import config_option, make_gateway, serving_options
+from tenure.cli.gateway.options import Refused, config_option, make_gateway, serving_options
 from tenure.cli.metering import metered, metrics_option
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
@@ -68,4 +68,9 @@ def command(
             click.echo(f"  {line}")
 
     with metered(gateway.app, metrics, gateway, store=not no_store):
-        serve(made, bound, grace=seconds, ready=ready)
+        try:
+            serve(made, bound, grace=seconds, ready=ready)
+        except click.ClickException:
+            if gateway.refused is None:
+                raise
+            raise Refused([gateway.refused]) from None
