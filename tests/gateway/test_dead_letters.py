@@ -63,7 +63,7 @@ def app_of(telegram: FakeTelegram, raises: list[BaseException | None], **source:
 @pytest.fixture(params=["sqlite", "postgres"])
 def played(request: pytest.FixtureRequest, telegram: FakeTelegram, postgres_url: str) -> Iterator[Played]:
     raises: list[BaseException | None] = [RuntimeError("broken")]
-    app = app_of(telegram, raises)
+    app = app_of(telegram, raises, retry=["30s", "2m"])
     with testing.run(app, url=postgres_url if request.param == "postgres" else None) as t:
         yield Played(t, app, raises)
 
@@ -98,17 +98,38 @@ def test_a_failure_that_is_not_the_last_tells_nobody(played: Played, telegram: F
     assert (telegram.calls, played.told) == ([], [])
 
 
-def test_of_an_update_that_expired_nobody_is_told(played: Played, telegram: FakeTelegram) -> None:
-    tried = played.send(telegram.message("hi"), max_attempts=5, expires_in="10s")
-    played.raises[0] = tenure.RetryIn("1h")
+def test_of_an_update_that_expired_its_person_is_told_if_it_had_failed(
+    played: Played, telegram: FakeTelegram
+) -> None:
+    """A button's update, say: it expires before the second retry of the usual ladder."""
+    played.send(telegram.message("hi", person=7), max_attempts=5, expires_in="150s")
+    for wait in ("30s", "2m"):
+        played.t.drain()
+        assert telegram.calls == []
+        played.t.clock.advance(wait)
+    played.app.queue.promote()
+    played.t.drain()
+    [notice] = notices(played.app.queue)
+    dead = played.app.queue.get(notice.parent or "")
+    assert dead is not None
+    assert (dead.state, dead.reason, dead.attempt) == ("dead", "expired", 2)
+    assert [(m["chat_id"], m["text"]) for m in telegram.sent] == [(7, APOLOGY)]
+    assert played.told == ["sent"]
+
+
+def test_of_an_update_that_expired_before_anything_failed_nobody_is_told(
+    played: Played, telegram: FakeTelegram
+) -> None:
+    put_off = played.send(telegram.message("hi"), max_attempts=5, expires_in="10s")
+    played.raises[0] = tenure.Snooze("1h")
     played.t.drain()
     never = played.send(telegram.message("hi", person=8), expires_in="10s")
     played.t.clock.advance("11s")
     played.app.queue.promote()
     played.t.drain()
-    jobs = [played.app.queue.get(i) for i in (tried, never)]
-    assert [(j.state, j.reason) for j in jobs if j] == [("dead", "expired"), ("cancelled", "expired")]
-    assert played.told == ["not told: the update had expired"]
+    jobs = [played.app.queue.get(i) for i in (put_off, never)]
+    assert [j.reason for j in jobs if j] == ["expired", "expired"]
+    assert set(played.told) <= {"not told: the update had expired, and nothing had failed"}
     assert telegram.calls == []
 
 

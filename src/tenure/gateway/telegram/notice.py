@@ -2,7 +2,7 @@
 
 The kind `gateway.<slug>.notice` is the hook of `gateway.<slug>`, so its job is made in the transaction of the death, once for
 each. It is settled by itself at once: a process killed after Telegram took the message and before that commit tells twice, and
-no other does. Nobody is told of an update that expired, of a stranger's, or twice a day of the same.
+no other does. Nobody is told of an update that expired before anything had failed, of a stranger's, or twice a day of the same.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def register_notice(
     async def tell(ctx: Context, dead: DeadJob) -> str:
         if not text:
             return "not told: there is no apology"
-        if dead.reason == "expired":
-            return "not told: the update had expired"
+        if dead.reason == "expired" and not dead.attempt and not dead.crashes:
+            return "not told: the update had expired, and nothing had failed"
         queue = await app.aqueue()
         request = await queue.request(dead.id)
         if request is None:
