@@ -42,6 +42,15 @@ def test_settings_with_nothing_wrong_are_told_in_full_and_nothing_is_made(folder
     assert not (folder / "jobs.db").exists()
 
 
+def test_a_source_whose_sender_names_no_line_is_in_no_order(folder: Path) -> None:
+    lined = source(slug="lined", type="github", handler="python:waits", order_by="json:repository.id")
+    write(folder, source(slug="git", type="github", handler="python:waits") + lined)
+    url = f"sqlite:///{folder}/jobs.db"
+    ended = tenure_command(folder, "gateway", "check", "bot:app", url=url, BOT_SECRET="abc")
+    orders = [line.split(maxsplit=1)[1] for line in ended.stdout.splitlines() if line.startswith("  order ")]
+    assert orders == ["none", "start, by json:repository.id"]
+
+
 def test_every_problem_is_told_with_the_sources_that_have_it(folder: Path) -> None:
     write(folder, 'prefix = "/in"\n' + SETTINGS + GITHUB)
     ended = tenure_command(folder, "gateway", "check", "bot:app")

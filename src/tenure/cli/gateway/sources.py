@@ -82,7 +82,7 @@ def _about(settings: GatewaySettings, source: SourceSettings) -> dict[str, Any]:
         "token": None if source.token is None else _reference(source.token, inline=inline),
         "dedupe": _span(kind.window if source.dedupe is None else source.dedupe),
         "key": source.key,
-        "order": source.order,
+        "order": source.order if source.order_by or kind.own_order is not Source.own_order else "none",
         "order_by": source.order_by,
         "expiry": {name: _span(span) for name, span in {**kind.expiry, **source.expiry}.items()},
         "retry": [_span(span) for span in source.retry],
