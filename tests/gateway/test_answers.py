@@ -139,8 +139,23 @@ def test_an_answer_without_a_header_of_the_right_host_is_404(light: House) -> No
     assert served.ask("GET", "/healthz", headers={"Host": "Hooks.example.org:443"}).status == 200
 
 
+ADDRESSES, NAMES = ["[::1]:8000", "[::1]"], ["example.org.:8000", "example.org.", "EXAMPLE.org:80"]
+
+
+@pytest.mark.parametrize("named", ["::1", "[::1]", "example.org", "Example.org."])
+def test_a_host_is_told_by_its_name_however_it_is_written(light: House, named: str) -> None:
+    served = light.serve(settings_of("telegram"), hosts=[named])
+    right, others = (ADDRESSES, NAMES) if ":" in named else (NAMES, ADDRESSES)
+    wrong = [*others, "[::2]:8000", "::", "other.org", ""]
+    told = [served.ask("GET", "/healthz", headers={"Host": host}).status for host in (*right, *wrong)]
+    assert told == [200] * len(right) + [404] * len(wrong)
+
+
 def test_a_generic_source_takes_any_body_where_it_is_told_to(house: House) -> None:
-    given: dict[str, Any] = {"slug": "any", "type": "generic", "handler": "python:on_event", "async": True}
+    @house.app.job
+    async def whole(delivery: tenure.gateway.Delivery) -> None: ...
+
+    given: dict[str, Any] = {"slug": "any", "type": "generic", "handler": "python:whole", "async": True}
     served = house.serve({**given, "check": {"how": "none"}, "json": False})
     first, same, other = (served.post("any", b) for b in (b"\xff\x00", b"\xff\x00", b""))
     assert (first.status, same.json["duplicate"], other.status) == (200, True, 200)

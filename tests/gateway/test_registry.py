@@ -62,8 +62,11 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"timeout": "0s"}, "timeout: must be longer than zero, got '0s'."),
     ({"retry": []}, "retry must be at least one duration."),
     ({"expiry": {"*": -1}}, "expiry.*: must not be negative, got -1; use zero or more."),
-    ({"url": "ftp://x"}, "url must be http:// or https:// with a host and no password."),
-    ({"url": "https://u:p@x/"}, "url must be http:// or https:// with a host and no password."),
+    ({"handler": "http", "url": "ftp://x"}, "url must be http:// or https:// with a host and no password."),
+    (
+        {"handler": "http", "url": "https://u:p@x/"},
+        "url must be http:// or https:// with a host and no password.",
+    ),
     ({"order": "never"}, "order must be start, strict or none, got 'never'."),
     ({"key": "path"}, 'key must be "header:…", "json:…" or "body", got \'path\'.'),
     ({"order_by": "chat"}, 'order_by must be "header:…" or "json:…", got \'chat\'.'),

@@ -21,6 +21,7 @@ from tenure.errors import FieldError, UsageError
 from tenure.gateway.handlers import HANDLERS, Handler
 from tenure.gateway.handlers.replies import has_replies
 from tenure.gateway.secrets import Masker, resolve
+from tenure.gateway.sense import senseless
 from tenure.gateway.settings import GatewaySettings, SourceSettings, read
 from tenure.gateway.sources import SOURCES, Source
 from tenure.gateway.telegram.checks import telegram_problems, token_of
@@ -177,7 +178,7 @@ class _Builder:
             self.wrong("url must be http:// or https:// with a host and no password")
         if not _is_url(settings.api) or "?" in settings.api or "#" in settings.api:
             self.wrong("api must be http:// or https:// with a host, and no password or query")
-        for problem in telegram_problems(settings):
+        for problem in (*telegram_problems(settings), *senseless(settings)):
             self.wrong(problem)
         for name, low, high in (
             ("max_attempts", 1, 2_147_483_647),

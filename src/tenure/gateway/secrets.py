@@ -6,15 +6,22 @@ A reference is `env:NAME`, `file:/path` (its text, without the last line break) 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
 from hmac import compare_digest
 from pathlib import Path
+from urllib.parse import quote
 
 from tenure.payload import clean_error
 
-__all__ = ["Masker", "any_equal", "resolve"]
+__all__ = ["Masker", "any_equal", "is_secret_header", "resolve"]
 
-_SHORTEST_MASKED = 4
+_SHORTEST_MASKED = 3
+_SECRET_HEADER = re.compile(
+    r"(?:|.*-)(?:authorization|cookie2?|signature(?:-\d+)?|token|secret|password|auth|api-?key)\Z",
+    re.IGNORECASE,
+)
 
 
 def resolve(
@@ -47,11 +54,17 @@ def any_equal(given: bytes, wanted: Iterable[bytes]) -> bool:
     return equal
 
 
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name carries a secret or a proof: Authorization, Cookie, …-Token, …-Signature."""
+    return _SECRET_HEADER.match(name) is not None
+
+
 class Masker:
     """Makes texts fit to be logged: known secrets and what looks like one are blotted out."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted({s for s in secrets if len(s) >= _SHORTEST_MASKED}, key=len, reverse=True)
+        shapes = {shape for secret in secrets for shape in _shapes(secret) if len(shape) >= _SHORTEST_MASKED}
+        self._secrets = sorted(shapes, key=len, reverse=True)
 
     def __call__(self, text: object, limit: int = 500) -> str:
         """The text, masked and short."""
@@ -59,6 +72,22 @@ class Masker:
             shown = text if isinstance(text, str) else f"{type(text).__name__}: {text}"
         except Exception:
             shown = f"<{type(text).__name__} whose text could not be read>"
+        return clean_error(self.blot(shown), limit)
+
+    def blot(self, text: str) -> str:
+        """The text without the known secrets, as long as it is."""
         for secret in self._secrets:
-            shown = shown.replace(secret, "***")
-        return clean_error(shown, limit)
+            text = text.replace(secret, "***")
+        return text
+
+
+def _shapes(secret: str) -> Iterator[str]:
+    """A secret, and the parts and spellings of it that are as good: a bot's token or a password behind its colon, what follows
+    "Bearer", a key without whsec_, a password as Basic sends it."""
+    yield from (secret, secret.removeprefix("whsec_"), quote(secret, safe=""))
+    scheme, _, bearer = secret.partition(" ")
+    if scheme.lower() in ("basic", "bearer", "token"):
+        yield bearer
+    _, colon, behind = secret.partition(":")
+    if colon:
+        yield from (behind, b64encode(secret.encode("utf-8", "replace")).decode())

@@ -23,17 +23,12 @@ from tenure.gateway.settings import GatewaySettings, SourceSettings, read
 from tenure.gateway.sources.telegram import Telegram
 from tenure.gateway.telegram.api import Bot, BotRefused
 from tenure.gateway.telegram.checks import token_of
+from tenure.gateway.telegram.update import TYPES
 
 __all__ = ["TheBot", "Webhook", "ago", "find", "sure", "update_types"]
 
 _OFFICIAL: Final = SourceSettings().api
 _PORTS: Final = (443, 80, 88, 8443)
-_TYPES: Final = (
-    "message", "edited_message", "channel_post", "edited_channel_post", "business_connection", "business_message",
-    "edited_business_message", "deleted_business_messages", "message_reaction", "message_reaction_count", "inline_query",
-    "chosen_inline_result", "callback_query", "shipping_query", "pre_checkout_query", "purchased_paid_media", "poll",
-    "poll_answer", "my_chat_member", "chat_member", "chat_join_request", "chat_boost", "removed_chat_boost",
-)  # fmt: skip
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
@@ -202,8 +197,8 @@ def update_types(given: Sequence[str]) -> list[str]:
     """The types of updates, once each; Telegram passes over words it does not know in silence, so they are told of here."""
     named = list(dict.fromkeys(word.strip() for some in given for word in some.split(",") if word.strip()))
     for word in named:
-        if word not in _TYPES:
-            near = get_close_matches(word, _TYPES, 1)
+        if word not in TYPES:
+            near = get_close_matches(word, TYPES, 1)
             fix = f"; did you mean {near[0]}?" if near else ""
             click.echo(f"note: {word!r} is no type of update known here{fix}", err=True)
     return named

@@ -1,7 +1,7 @@
 """python:NAME: a function of the app's own, registered with @app.job, gets each delivery.
 
 It takes one argument (and a Context, if it likes): the delivery's JSON, decoded as the annotation says, or the `Delivery`
-itself where that is the annotation.
+itself where that is the annotation. A source that takes any body (`json = false`) needs the latter.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from tenure.app import App
 from tenure.context import Context
@@ -34,13 +36,14 @@ class PythonHandler:
     def __init__(
         self,
         app: App,
-        settings: SourceSettings,  # noqa: ARG002 - its shape
+        settings: SourceSettings,
         argument: str,
         *,
         inline: bool = False,  # noqa: ARG002 - its shape
         store: bool = True,  # noqa: ARG002 - its shape
     ) -> None:
         self._app, self._name = app, argument
+        self._any = settings.type == "generic" and not settings.json
         self._kind: Kind[Any, Any, Any] | None = app.kinds.get(argument)
         self._parameter, self._whole = "", False
         self._threads: ThreadPoolExecutor | None = None
@@ -62,7 +65,9 @@ class PythonHandler:
             return [f"handler: {self._name} must take one argument, the delivery"]
         self._parameter = (needed or given)[0].name
         self._whole = hints.get(self._parameter) is Delivery
-        return []
+        if self._whole or not self._any:
+            return []
+        return [f"handler: json = false takes any body, so {self._name} must take a tenure.gateway.Delivery"]
 
     def secrets(self) -> list[tuple[str | None, str | None]]:
         """None of its own."""
@@ -95,8 +100,10 @@ class PythonHandler:
         if self._whole:
             return {self._parameter: delivery}
         try:
-            return kind.signature.arguments(f'{{"{self._parameter}":{delivery.body.decode()}}}')
-        except (PayloadError, UnicodeError) as cause:
+            # One value by itself: text after it would be arguments that the sender chose.
+            value = bytes(msgspec.json.decode(delivery.body, type=msgspec.Raw))
+            return kind.signature.arguments(f'{{"{self._parameter}":{value.decode()}}}')
+        except (PayloadError, msgspec.DecodeError, UnicodeError, RecursionError) as cause:
             raise Misfit(str(cause)) from cause
 
 

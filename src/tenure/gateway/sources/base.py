@@ -13,9 +13,22 @@ from hmac import digest
 from typing import Any, ClassVar
 
 from tenure.duration import Duration, parse
+from tenure.gateway.secrets import is_secret_header
 from tenure.gateway.settings import SourceSettings
 
-__all__ = ["MISSING", "STALE", "WRONG", "Headers", "Source", "fresh", "pick", "plain_key", "signed"]
+__all__ = [
+    "MISSING",
+    "STALE",
+    "WRONG",
+    "Headers",
+    "Source",
+    "fresh",
+    "headers_named",
+    "pick",
+    "plain_key",
+    "proves",
+    "signed",
+]
 
 Headers = Mapping[str, str]
 """Header values by name in lower case."""
@@ -97,9 +110,20 @@ class Source:
         return {name: headers[name][:1_000] for name in self._kept if name in headers}
 
     def _named(self) -> list[str]:
-        """Headers that the settings themselves read from."""
-        named = (self.settings.key or "", self.settings.order_by or "")
-        return [n.removeprefix("header:").lower() for n in named if n.startswith("header:")]
+        """Headers that the settings themselves read from; one that proves who sent it is not among them."""
+        return [name for name in headers_named(self.settings) if not proves(self.settings, name)]
+
+
+def headers_named(settings: SourceSettings) -> list[str]:
+    """The headers that deliveries are told apart or kept in order by, in lower case."""
+    named = (settings.key or "", settings.order_by or "")
+    return [n.removeprefix("header:").lower() for n in named if n.startswith("header:")]
+
+
+def proves(settings: SourceSettings, name: str) -> bool:
+    """Whether a header (in lower case) carries the proof of who sent it, or a secret: it is never kept."""
+    checked = settings.type == "generic" and settings.check.how in ("token", "hmac")
+    return is_secret_header(name) or (checked and name == settings.check.header.lower())
 
 
 def signed(secret: bytes, message: bytes, algorithm: str = "sha256") -> bytes:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["Seen", "look"]
+__all__ = ["TYPES", "Seen", "look"]
+
+TYPES = (
+    "message", "edited_message", "channel_post", "edited_channel_post", "business_connection", "business_message",
+    "edited_business_message", "deleted_business_messages", "message_reaction", "message_reaction_count", "inline_query",
+    "chosen_inline_result", "callback_query", "shipping_query", "pre_checkout_query", "purchased_paid_media", "poll",
+    "poll_answer", "my_chat_member", "chat_member", "chat_join_request", "chat_boost", "removed_chat_boost",
+)  # fmt: skip
+"""What an update may be."""
 
 _PEOPLE = (("from",), ("user",), ("boost", "source", "user"), ("source", "user"))
 _CHATS = (("chat",), ("message", "chat"), ("boost", "chat"))
