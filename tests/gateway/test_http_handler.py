@@ -99,7 +99,7 @@ def signatures(key: str, got: Got) -> str:
 
 def test_the_exact_bytes_are_sent_again_under_the_same_key_until_they_are_taken(scene: Scene) -> None:
     server = scene.server(answer(500, b"oops"), drop, answer(202), answer(204))
-    scene.attach("generic", f"{server.url}/in?x=1", check={"how": "none"}, key=None, json=False)
+    scene.attach("generic", f"{server.url}/in?x=1", check={"how": "none"}, secrets=[], key=None, json=False)
     body = bytes(range(256)) * 2_000
     job_id = scene.put("generic", body, {"content-type": "application/x-thing"})
     for wait in ("30s", "2m", "0s"):
@@ -344,6 +344,49 @@ def test_without_its_secret_nothing_is_sent_unsigned(
     assert one.job(job_id).state == "done"
 
 
+def test_a_header_s_secret_is_looked_up_when_it_is_sent(one: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OUT_AUTH", raising=False)
+    server = one.server()
+    one.attach("github", server.url, {"headers": {"Authorization": "env:OUT_AUTH", "X-Team": "shop"}})
+    job_id = one.put("github")
+    one.stage.drain()
+    [told] = one.errors(job_id)
+    assert told.startswith(
+        "source 'github' cannot send: the secret env:OUT_AUTH is not set (it stands in options.headers.Authorization);"
+    )
+    assert server.got == []
+    monkeypatch.setenv("OUT_AUTH", f"Bearer {SECRET}")
+    one.clock.advance("30s")
+    one.stage.drain()
+    [got] = server.got
+    assert (got.headers["authorization"], got.headers["x-team"]) == (f"Bearer {SECRET}", "shop")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("", "the secret env:OUT_AUTH is not set (it stands in options.headers.Authorization)."),
+        ("Bearer\r\nX-B: 1", "options.headers.Authorization is no plain text."),
+    ],
+    ids=["unset", "lines"],
+)
+def test_a_header_s_secret_that_cannot_be_sent_is_told_at_start_and_a_good_one_is_masked(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
+    headers = {"Authorization": "env:OUT_AUTH", "X-Api-Key": "a-literal-key", "X-Team": "shop"}
+    config = {
+        "inline_secrets": True,
+        "sources": [settings_of("github", handler="http", url=URL, options={"headers": headers})],
+    }
+    app = tenure.App("sqlite:///never-opened.db")
+    monkeypatch.setenv("OUT_AUTH", value)
+    assert look(app, config)[1] == [f"source 'github': {problem}"]
+    monkeypatch.setenv("OUT_AUTH", f"Bearer {SECRET}")
+    registry, problems = look(app, config)
+    assert problems == []
+    assert registry.mask(f"{SECRET} a-literal-key shop") == "*** *** shop"
+
+
 KEPT = {"content-type": "a/b", "user-agent": "them", "x-github-event": "push", "x-github-delivery": "d-1"}
 
 
@@ -438,6 +481,13 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
         {"options": {"headers": {"X-A": f"{SECRET}\r\nX-B: 1"}}},
         "options.headers cannot hold 'X-A', which is sent by itself or is no plain text.",
     ),
+    *(
+        (
+            {"options": {"headers": {name: SECRET}}},
+            f"options.headers.{name} is a secret; write it env:NAME or file:/path, or set inline_secrets = true.",
+        )
+        for name in ("Authorization", "Cookie", "X-Auth-Token", "X-Api-Key", "Ocp-Apim-Subscription-Key")
+    ),
     (
         {"options": {"forward": ["Authorization"]}},
         "options.forward names 'Authorization', which this source does not keep.",
@@ -456,7 +506,7 @@ def test_each_problem_is_one_clear_sentence(change: dict[str, Any], sentence: st
 def test_good_settings_have_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {
         "secret": ["env:OUT_SECRET", "inline:abcd"], "timeout": "20s", "give_up": [404, "5xx"], "private": True,
-        "headers": {"X-Own": "1"}, "forward": ["X-GitHub-Event", "x-own-id"],
+        "headers": {"X-Own": "1", "Authorization": "Bearer hunter2", "X-Key": "env:NOT_SET_HERE"}, "forward": ["X-GitHub-Event", "x-own-id"],
     }  # fmt: skip
     source = settings_of("github", handler="http", url=URL, options=options, key="header:X-Own-Id")
     config = {"inline_secrets": True, "sources": [source]}
@@ -479,6 +529,25 @@ def test_a_sync_source_waits_for_the_answer_and_tells_its_own_key(light: House) 
     assert {got.headers["webhook-id"] for got in server.got} == {"github:d-9"}
     assert {got.body for got in server.got} == {body}
     assert light.app.queue.list() == []
+
+
+def test_what_a_sync_source_gives_up_on_is_answered_200_and_not_sent_again(
+    light: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    statuses = (410, 422, 425, 429, 404)
+    with Scripted(*(answer(one, b"why") for one in statuses)) as server:
+        options = {"private": True, "give_up": [410, 425, "4xx"]}
+        served = light.serve(sync("telegram", server, options=options))
+        body = body_of("telegram")
+        answers = [served.post("telegram", body, headers_of("telegram", body)) for _ in statuses]
+    assert [a.status for a in answers] == [200, 200, 200, 503, 200]
+    assert answers[0].json == {"ok": True, "gave_up": True}
+    assert answers[3].json == {"ok": False, "error": "handler failed"}
+    assert served.gateway.counters.given_up == {"telegram": 4}
+    assert (
+        "telegram: the handler gave up, and the sender need not try again: GaveUp: the answer was 410"
+        in caplog.text
+    )
 
 
 def test_a_sync_source_s_sender_is_told_503_before_it_gives_up(light: House) -> None:

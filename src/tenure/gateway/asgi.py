@@ -26,7 +26,7 @@ from tenure.gateway.backlog import Backlog
 from tenure.gateway.counters import Counters
 from tenure.gateway.deadline import Deadline
 from tenure.gateway.delivery import Delivery
-from tenure.gateway.handlers import Misfit
+from tenure.gateway.handlers import GaveUp, Misfit
 from tenure.gateway.jobs import register
 from tenure.gateway.limits import HungUp, Receive, Refused, body_of, json_of
 from tenure.gateway.opened import Opened
@@ -203,6 +203,10 @@ class Gateway:
             async with asyncio.timeout(route.deadline):
                 answer = await route.handler.handle(delivery, Context())
             return _fit(answer)
+        except GaveUp as error:
+            self.counters.given_up[route.settings.slug] += 1
+            self._say(route.settings.slug, "the handler gave up, and the sender need not try again", error)
+            return {"ok": True, "gave_up": True}
         except Misfit:
             raise Refused(400, "not what the handler takes") from None
         except TimeoutError:

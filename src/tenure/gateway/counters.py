@@ -39,6 +39,8 @@ class Counters:
         self.rejects: Counter[tuple[str, str]] = Counter()
         """By source and reason, whatever was not answered 200."""
         self.duplicates: Counter[str] = Counter()
+        self.given_up: Counter[str] = Counter()
+        """By source: what a sync source's handler gave up on, answered 200."""
         self.acks: dict[str, Histogram] = {}
         """By source: from the request's headers to its answer, for what was answered 200."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tenure.gateway.handlers.auth import AuthHandler
-from tenure.gateway.handlers.base import Handler, Misfit
+from tenure.gateway.handlers.base import GaveUp, Handler, Misfit
 from tenure.gateway.handlers.echo import EchoHandler
 from tenure.gateway.handlers.http import HttpHandler
 from tenure.gateway.handlers.python import PythonHandler
 
-__all__ = ["HANDLERS", "Handler", "Misfit"]
+__all__ = ["HANDLERS", "GaveUp", "Handler", "Misfit"]
 
 HANDLERS: dict[str, type[Handler]] = {
     "python": PythonHandler,

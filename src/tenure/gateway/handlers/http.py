@@ -22,7 +22,7 @@ from tenure.context import Context
 from tenure.errors import UsageError
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers.base import Misfit
-from tenure.gateway.handlers.http_options import OURS, read_options
+from tenure.gateway.handlers.http_options import OURS, is_reference, is_secret, read_options
 from tenure.gateway.handlers.replies import Replies, reply_in
 from tenure.gateway.handlers.verdict import GiveUp, judge
 from tenure.gateway.limits import Refused
@@ -68,9 +68,13 @@ class HttpHandler:
         return found
 
     def secrets(self) -> list[tuple[str | None, str | None]]:
-        """Those that it signs with."""
+        """Those that it signs with, and those that stand in its headers."""
         ill_written = self._options.about_secrets(inline=self._inline)
-        return [] if ill_written else [self._look(reference) for reference in self._options.secrets]
+        signing = [] if ill_written else [self._look(reference) for reference in self._options.secrets]
+        headers = self._options.headers.items()
+        return signing + [
+            self._look_up(name, value) for name, value in headers if is_reference(value) or is_secret(name)
+        ]
 
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Send it on; what came back is a success, or raised as what it means."""
@@ -117,7 +121,7 @@ class HttpHandler:
             kind = "application/json" if settings.json else "application/octet-stream"
         given = {
             **self._forwarded(delivery),
-            **{n.lower(): value for n, value in options.headers.items()},
+            **{n.lower(): self._value(n, value) for n, value in options.headers.items()},
             "content-type": kind,
             "idempotency-key": name,
             "webhook-id": name,
@@ -141,6 +145,26 @@ class HttpHandler:
             for name in chosen
             if (value := delivery.headers.get(name)) is not None and name not in OURS and fits(name, value)
         }
+
+    def _value(self, name: str, given: str) -> str:
+        """A header's value, looked up as it stands now if it is a reference."""
+        if not is_reference(given):
+            return given
+        value, problem = self._look_up(name, given)
+        if value is None:
+            raise UsageError(
+                f"source {self._settings.slug!r} cannot send: {problem}; whoever handles it needs it"
+            )
+        return value
+
+    def _look_up(self, name: str, given: str) -> tuple[str | None, str | None]:
+        """The secret that a header is sent with, or why there is none."""
+        if not is_reference(given):
+            return given, None
+        value, problem = resolve(given, inline=self._inline)
+        if value is not None and not fits(name, value):
+            return None, f"options.headers.{name} is no plain text"
+        return value, None if problem is None else f"{problem} (it stands in options.headers.{name})"
 
     def _signature(self, message: bytes) -> str:
         """One for each secret, as they stand now: they may be rotated while this runs."""

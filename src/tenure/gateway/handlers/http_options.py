@@ -12,10 +12,12 @@ from msgspec import Struct
 from tenure.duration import parse
 from tenure.errors import FieldError
 from tenure.gateway.outgoing import fits
+from tenure.gateway.secrets import is_secret_header
 from tenure.gateway.settings import SourceSettings
 from tenure.gateway.sources import SOURCES, Source
+from tenure.gateway.sources.base import headers_named, proves
 
-__all__ = ["OURS", "HttpOptions", "kept_by", "longest", "read_options"]
+__all__ = ["OURS", "HttpOptions", "is_reference", "is_secret", "kept_by", "longest", "read_options"]
 
 OURS = frozenset(
     {
@@ -46,6 +48,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     private: bool = False
     """Whether the URL may lead to a private address."""
     headers: dict[str, str] = {}
+    """What every request is sent with; a value may be a reference, env:NAME or file:/path."""
     forward: tuple[str, ...] | None = None
     """Which of the kept headers are passed on; None: all."""
 
@@ -65,16 +68,12 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
         """What makes no sense in these values."""
         return [
             *self.about_secrets(inline=inline),
+            *self._about_headers(inline=inline),
             *self._about_timeout(settings),
             *(
                 f'options.give_up must hold statuses from 300 to 599 and "3xx", "4xx" or "5xx", got {one!r}'
                 for one in self.give_up
                 if not (300 <= one <= 599 if isinstance(one, int) else one in ("3xx", "4xx", "5xx"))
-            ),
-            *(
-                f"options.headers cannot hold {name!r}, which is sent by itself or is no plain text"
-                for name, value in self.headers.items()
-                if name.lower() in OURS or not fits(name, value)
             ),
             *(
                 f"options.forward names {name!r}, which this source does not keep"
@@ -88,6 +87,18 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
         known = ("env:", "file:", "inline:") if inline else ("env:", "file:")
         well = all(s.startswith(known) for s in self.secrets)
         return [] if well else ["options.secret must be written env:NAME or file:/path"]
+
+    def _about_headers(self, *, inline: bool) -> list[str]:
+        """What cannot be sent, and secrets that stand here in clear."""
+        return [
+            f"options.headers cannot hold {name!r}, which is sent by itself or is no plain text"
+            if name.lower() in OURS or not fits(name, value)
+            else f"options.headers.{name} is a secret; write it env:NAME or file:/path, or set inline_secrets = true"
+            for name, value in self.headers.items()
+            if name.lower() in OURS
+            or not fits(name, value)
+            or (is_secret(name) and not inline and not is_reference(value))
+        ]
 
     def _about_timeout(self, settings: SourceSettings) -> list[str]:
         try:
@@ -121,6 +132,16 @@ def read_options(given: Mapping[str, Any]) -> tuple[HttpOptions, list[str]]:
     return msgspec.convert(good, HttpOptions), problems
 
 
+def is_reference(value: str) -> bool:
+    """Whether a header's value is to be looked up, not sent as it stands."""
+    return value.startswith(("env:", "file:", "inline:"))
+
+
+def is_secret(name: str) -> bool:
+    """Whether what this header carries is to be shown to nobody."""
+    return is_secret_header(name) or name.lower().endswith("-key")
+
+
 def longest(settings: SourceSettings) -> float:
     """How many seconds the source leaves its handler."""
     given = settings.timeout if settings.is_async else settings.deadline
@@ -130,10 +151,9 @@ def longest(settings: SourceSettings) -> float:
 
 def kept_by(settings: SourceSettings) -> Collection[str]:
     """The headers that this source keeps."""
-    named = (where for where in (settings.key, settings.order_by) if where and where.startswith("header:"))
     return {
         "content-type",
         "user-agent",
         *SOURCES.get(settings.type, Source).kept,
-        *(where.removeprefix("header:").lower() for where in named),
+        *(name for name in headers_named(settings) if not proves(settings, name)),
     }

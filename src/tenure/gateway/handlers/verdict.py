@@ -1,9 +1,9 @@
-"""What an answer means for the job that sent it.
+"""What an answer means for the job that sent it, or for the sender of a sync source, who is told 200 or 503.
 
 2xx                                 done
 429, or 503 with Retry-After        not now: the job snoozes and loses no attempt, for a day from when it was made
-what the settings give up on        dead at once
-anything else, redirects too        a failure, tried again as the source's settings say
+what the settings give up on        dead at once; a sync source's sender is told 200, for trying again would not help
+anything else, redirects too        a failure, tried again as the source's settings say, or by the sender
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 
 from tenure.clock import machine_micros
 from tenure.context import Context
+from tenure.gateway.handlers.base import GaveUp
 from tenure.gateway.outgoing import Answer
 from tenure.outcome import Bury, Snooze
 
@@ -58,15 +59,12 @@ def judge(answer: Answer, give_up: GiveUp, context: Context) -> None:
     if 200 <= status < 300:
         return
     failure = Answered(status)
-    if not context.claimed:
-        raise failure
-    if give_up.by_name(status):
-        raise Bury("gave up", str(failure))
     wait = wait_of(answer, machine_micros() / 1_000_000)
-    if wait is not None and _young(context):
+    asks = wait is not None and (not context.claimed or _young(context))
+    if give_up.by_name(status) or (give_up.by_class(status) and not asks):
+        raise Bury("gave up", str(failure)) if context.claimed else GaveUp(str(failure))
+    if wait is not None and asks and context.claimed:
         raise Snooze(wait)
-    if give_up.by_class(status):
-        raise Bury("gave up", str(failure))
     raise failure
 
 
