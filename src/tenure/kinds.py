@@ -60,6 +60,8 @@ class Kind(Generic[P, R, C]):
         self.is_async = _is_async(function)
         self._producer = producer
         self._options: dict[str, Any] = {}
+        self.mask: Callable[[str], str] | None = None
+        """What a failure's words go through before anybody reads or stores them; None: they hold no secret that is known."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Run the function here and now."""

@@ -14,6 +14,7 @@ from tenure.context import Context
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers import Misfit
 from tenure.gateway.handlers.replies import has_replies, register_replies, reply_kind
+from tenure.gateway.masking import masking
 from tenure.gateway.registry import Config, Registry, Route, build
 from tenure.gateway.telegram.notice import register_notice
 from tenure.kinds import Kind
@@ -31,7 +32,8 @@ def attach(app: App, config: Config, *, store: bool = True) -> Registry:
 
 
 def register(app: App, registry: Registry) -> None:
-    """Make each async source a kind of the app's."""
+    """Make each async source a kind of the app's; what their failures say is masked."""
+    mask = masking(registry.settings, registry.mask)
     for route in registry.routes.values():
         if route.settings.is_async:
             for name in (route.kind, f"{route.kind}.notice"):
@@ -39,6 +41,9 @@ def register(app: App, registry: Registry) -> None:
             _register(app, route, _notice(app, route, inline=registry.settings.inline_secrets))
             if has_replies(route.settings):
                 _register_replies(app, registry, route)
+            for name in (route.kind, f"{route.kind}.notice", reply_kind(route.settings.slug)):
+                if name in app.kinds:
+                    app.kinds[name].mask = mask
 
 
 def _notice(app: App, route: Route, *, inline: bool) -> Kind[Any, Any, Any] | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -37,7 +39,8 @@ def outcome_of_result(kind: Kind[Any, Any, Any], claim: Claim, value: Any) -> Ou
 def outcome_of_error(kind: Kind[Any, Any, Any], claim: Claim, error: BaseException) -> Outcome | None:
     """The handler raised. None: its claim is lost, so there is nothing to say."""
     try:
-        return _outcome_of(kind, claim, error)
+        outcome = _outcome_of(kind, claim, error)
+        return outcome if kind.mask is None else _masked(outcome, kind.mask)
     except Exception:
         log.exception(
             "what job %s (%s) raised could not be read", claim.id, claim.kind, extra=job_fields(claim)
@@ -70,6 +73,20 @@ def _outcome_of(kind: Kind[Any, Any, Any], claim: Claim, error: BaseException) -
     if isinstance(error, _give_up(kind)):
         return Bury("gave up", failure.error, kind=failure.kind, traceback=failure.traceback)
     return failure
+
+
+def _masked(outcome: Outcome | None, mask: Callable[[str], str]) -> Outcome | None:
+    """The same outcome, in words that hold no secret."""
+    match outcome:
+        case Fail(error=told, traceback=trace):
+            return replace(outcome, error=mask(told), traceback=None if trace is None else mask(trace))
+        case Bury(reason=reason, error=told, traceback=trace):
+            trace = None if trace is None else mask(trace)
+            return replace(outcome, reason=mask(reason), error=mask(told), traceback=trace)
+        case Cancelled(reason=str(reason)):
+            return Cancelled(mask(reason))
+        case _:
+            return outcome
 
 
 def rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
