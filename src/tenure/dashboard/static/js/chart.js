@@ -14,13 +14,13 @@ function clock(at, step) {
 function options(lines, width, format) {
   const axis = { stroke: colour("faint"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
   return {
-    width, height: HEIGHT, padding: [10, 8, 0, 0], legend: { show: true, live: true }, cursor: { y: false, points: { size: 6 } },
+    width, height: HEIGHT, padding: [10, 20, 0, 0], legend: { show: true, live: true }, cursor: { y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-    axes: [{ ...axis, space: 70, values: (_, ticks, __, ___, step) => ticks.map((tick) => clock(tick, step)) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) }],
+    axes: [{ ...axis, space: 48, values: (_, ticks, __, ___, step) => ticks.map((tick) => clock(tick, step)) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick === 0 ? "0" : format(tick))) }],
     series: [
       { label: "time", value: (_, at) => (at === null ? "–" : clock(at, 1)) },
       ...lines.map((line) => ({
-        label: line.label, stroke: colour(line.colour), width: 1.5, fill: line.fill ? `${colour(line.colour)}22` : undefined, points: { show: false },
+        label: line.label, stroke: colour(line.colour), width: 1.5, fill: line.fill ? `${colour(line.colour)}22` : undefined, points: { size: 4, show: (plot, at) => plot.data[at].filter((value) => value !== null).length < 40 },
         value: (_, value) => (value === null || value === undefined ? "–" : format(value)), spanGaps: false,
       })),
     ],

@@ -18,7 +18,7 @@ function Card({ one, operator }) {
   const name = text(one.name), next = one.next || [];
   return html`<article class="panel cron" data-cron=${name}><header class="panel-head"><h2>${name} ${one.paused_at && html`<span class="state state-paused">paused</span>`}</h2>
     ${operator && html`<div class="buttons"><button type="button" class="small" onClick=${() => run(name)}>Run now</button>${one.paused_at ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`}</div>`}</header>
-    <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span> <span class="faint">${text(one.tz)}</span></dd></div>
+    <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span></dd></div>
       <div><dt>Kind</dt><dd><a href=${jobsHref(`kind:${quoted(text(one.kind))}`)}>${text(one.kind)}</a></dd></div>
       <div><dt>Last</dt><dd><${When} at=${one.fired_at} /></dd></div>
       <div><dt>Next</dt><dd>${one.paused_at ? html`<span class="faint">not while it is paused</span>` : next.length ? html`<ol class="times">${next.map((at) => html`<li class="num"><time dateTime=${at}>${moment(at)}</time></li>`)}</ol>` : "–"}</dd></div>

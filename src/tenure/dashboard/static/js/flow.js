@@ -58,5 +58,5 @@ function Gantt({ rows }) {
 export function Flow({ rest }) {
   const load = useLoad(`flow/${encodeURIComponent(rest)}`, { every: 1000, idle: 5000 });
   return html`<${Page} title=${html`Flow <span class="mono">${rest}</span>`} aside=${html`<a href=${jobsHref(`flow:${quoted(rest)}`)}>as a list</a>`}>
-    <${Shown} load=${load}>${(data) => (data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs that a job enqueues while it runs carry its flow.<//>`)}<//><//>`;
+    <${Shown} load=${load}>${(data) => (data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs join one with <span class="mono">kind.options(flow="…", parent=…).enqueue(…)</span>.<//>`)}<//><//>`;
 }

@@ -35,14 +35,6 @@ export function share(value) {
   return `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %`;
 }
 
-export function bytes(value) {
-  if (!isNumber(value)) return "–";
-  const names = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let at = 0, size = value;
-  while (size >= 1024 && at < names.length - 1) [size, at] = [size / 1024, at + 1];
-  return `${at && size < 100 ? size.toFixed(1) : Math.round(size)} ${names[at]}`;
-}
-
 export const epoch = (text) => (text ? Date.parse(text) / 1000 : null);
 
 export function ago(text) {
