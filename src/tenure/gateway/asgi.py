@@ -65,7 +65,7 @@ class Gateway:
         self._opened = Opened(app)
         self._backlog = Backlog(self._opened.queue)
         self._stores = any(route.settings.is_async for route in registry.routes.values())
-        self._hosts = frozenset(host.lower() for host in registry.settings.hosts)
+        self._hosts = frozenset(map(_host, registry.settings.hosts))
         self._underway = 0
         self._body, self._commit = Deadline(registry.body_deadline), Deadline(registry.store_deadline)
         self._say = Sparing(log, registry.mask)
@@ -114,7 +114,7 @@ class Gateway:
 
     def _page(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """The page of the gateway's own that is meant, if it is one."""
-        if self._hosts and headers.get("host", "").partition(":")[0].lower() not in self._hosts:
+        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
             raise Refused(404, "unknown host", connection="close")
         path = _path(scope)
         if path not in ("/healthz", "/readyz"):
@@ -239,6 +239,14 @@ class Gateway:
             return f"the store cannot be used: {told}"
         log.warning("the store does not answer yet (%s); until it does, async sources answer 503", told)
         return None
+
+
+def _host(text: str) -> str:
+    """The name in a Host header: no port, no last dot, no brackets around an address."""
+    name = text.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name if name.count(":") > 1 else name.partition(":")[0].removesuffix(".")
 
 
 def _path(scope: Scope) -> str:
