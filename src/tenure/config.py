@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -78,8 +79,15 @@ def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str
         raise UsageError(
             f"the queue is switched off ({why} is none); unset TENURE_URL or give the URL of a store to use it"
         )
-    log.info("store: %s (from %s)", without_password(chosen), why)
+    if log.isEnabledFor(logging.INFO):
+        _tell(without_password(chosen), why)
     return chosen
+
+
+@lru_cache(64)
+def _tell(shown: str, why: str) -> None:
+    """Said once: one process may ask many times."""
+    log.info("store: %s (from %s)", shown, why)
 
 
 def locate(url: str) -> SqlitePlace | PostgresPlace:

@@ -23,6 +23,7 @@ BOT = '''
 import asyncio
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,15 @@ def hangs(update: dict[str, Any]) -> None:
     """Takes for ever, in a thread."""
     note("begun")
     time.sleep(600)
+
+
+@app.job
+def outlasts(update: dict[str, Any]) -> None:
+    """Takes until the gate is open, in a thread."""
+    note("begun")
+    while not (here / "gate").exists():
+        time.sleep(0.01)
+    print("outlasted", file=sys.stderr, flush=True)
 
 
 @app.job

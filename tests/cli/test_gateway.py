@@ -117,6 +117,18 @@ def test_what_hangs_is_left_behind_when_the_grace_period_is_over(folder: Path) -
         asking.join(30)
 
 
+def test_that_it_has_stopped_is_said_when_the_last_handler_has(folder: Path) -> None:
+    write(folder, source(handler="python:outlasts", deadline="100ms", **{"async": False}))
+    with running(folder, *SERVE) as gateway:
+        url = gateway.url()
+        assert ask(url, body=message(1)).status == 503
+        gateway.send(signal.SIGTERM)
+        until(lambda: closed(url))
+        gateway.open_gate()
+        assert gateway.left() == 0
+        assert gateway.log.index("outlasted") < gateway.log.index("the gateway has stopped")
+
+
 def test_nothing_that_was_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
     with running(folder, *SERVE) as gateway:
         url, acknowledged = gateway.url(), {}

@@ -69,6 +69,14 @@ def test_an_update_is_taken_and_handled_by_the_same_process(folder: Path) -> Non
             assert list(q.workers()) == []
 
 
+def test_where_the_store_is_is_logged_once(folder: Path) -> None:
+    with running(folder, *UP) as up:
+        assert ask(up.url(), body=message(1)).status == 200
+        up.send(signal.SIGTERM)
+        assert up.left() == 0
+        assert up.log.count("store: sqlite") == 1
+
+
 def test_it_tells_on_one_screen_what_runs_where(folder: Path) -> None:
     with running(folder, "up", "bot:app", "--port", "0", "-q", "gateway:2") as up:
         lines = [up.line() for _ in range(5)]

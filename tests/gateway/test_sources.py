@@ -207,6 +207,25 @@ def test_a_generic_source_checks_what_its_settings_say(check: Check, headers: di
         assert source.reject({name: "x" + value[1:]}, b"{}", NOW) == "bad signature"
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["basic dXNlcjpwYXNz", "BASIC dXNlcjpwYXNz", "Basic  dXNlcjpwYXNz"],
+    ids=["small", "large", "wide"],
+)
+def test_a_password_s_scheme_may_be_written_in_any_letters(given: str) -> None:
+    source = source_of("generic", "user:pass", check=Check(how="basic"))
+    assert source.reject({"authorization": given}, b"{}", 0) is None
+    assert source.reject({"authorization": given.upper() + "x"}, b"{}", 0) == "bad signature"
+    assert source.reject({"authorization": given.replace(" ", "")}, b"{}", 0) == "bad signature"
+
+
+def test_a_signature_in_hex_may_be_written_in_large_letters() -> None:
+    source = source_of("generic", "secret", check=Check(prefix="sha256="))
+    signature = hmac.digest(b"secret", b"{}", "sha256").hex()
+    assert source.reject({"x-signature": f"sha256={signature.upper()}"}, b"{}", 0) is None
+    assert source.reject({"x-signature": f"sha256={signature[::-1].upper()}"}, b"{}", 0) == "bad signature"
+
+
 def test_telegram_expires_updates_by_their_type_and_keeps_each_chat_in_order() -> None:
     source = source_of("telegram")
 

@@ -8,10 +8,16 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from tenure.config import PostgresPlace, SqlitePlace, choose_url, locate, without_password
+from tenure.config import PostgresPlace, SqlitePlace, _tell, choose_url, locate, without_password
 from tenure.errors import FieldError, StoreURLError, UsageError
 
 PG = "postgresql://u@h/db"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_told() -> None:
+    """As in a process that has just begun."""
+    _tell.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,13 @@ def test_the_first_url_given_counts_and_the_choice_is_logged(
     with caplog.at_level(logging.INFO, "tenure"):
         assert choose_url(argument, environ) == chosen
     assert caplog.messages == [f"store: {chosen} (from {why})"]
+
+
+def test_a_choice_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tenure"):
+        for url in ("sqlite:///a.db", "sqlite:///b.db", "sqlite:///a.db"):
+            choose_url(url, {})
+    assert caplog.messages == [f"store: sqlite:///{name}.db (from the argument)" for name in "ab"]
 
 
 def test_without_a_mapping_the_process_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ hold up a request.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import logging
 import os
@@ -170,7 +171,8 @@ def serve(config: uvicorn.Config, bound: Bound, *, grace: float, ready: Callable
         for number, handler in before.items():
             signal.signal(number, handler)
     ended_well(serving)
-    log.info("the gateway has stopped")
+    # Python waits for threads, of handlers that took too long, before it does this.
+    atexit.register(log.info, "the gateway has stopped")
 
 
 def ended_well(serving: Serving) -> None:

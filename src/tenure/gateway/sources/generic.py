@@ -55,6 +55,9 @@ class Generic(Source):
         given = headers.get("authorization" if how == "basic" else self._header)
         if given is None:
             return MISSING
+        if how == "basic":
+            scheme, _, rest = given.partition(" ")
+            given = f"{scheme.capitalize()} {rest.strip()}"  # its letters may be of any size
         if how != "hmac":
             return None if any_equal(given.encode("latin-1", "replace"), self.secrets) else WRONG
         return self._unsigned(given, headers, body, now)
@@ -68,6 +71,7 @@ class Generic(Source):
         digests = (signed(s, message, self._check.algorithm) for s in self.secrets)
         hexed = self._check.encoding == "hex"
         wanted = (d.hex().encode() if hexed else b64encode(d) for d in digests)
-        if not any_equal(given[len(self._check.prefix) :].encode("latin-1", "replace"), wanted):
+        sent = given[len(self._check.prefix) :]
+        if not any_equal((sent.lower() if hexed else sent).encode("latin-1", "replace"), wanted):
             return WRONG
         return STALE if self._stamp_header and not fresh(stamp, now, self.tolerance) else None
