@@ -14,7 +14,8 @@ from pathlib import Path
 
 __all__ = ["fingerprint"]
 
-_LONGEST = 500
+_LONGEST, _DEEPEST = 500, 16_384
+"""How much is looked at, of the words from their start, of the frames from the innermost."""
 _QUOTED = re.compile(r"""(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`""")
 _PARTICULAR = re.compile(r"[\w.:-]*\d[\w.:-]*|\b[0-9a-fA-F]{8,}\b")
 _FRAME = re.compile(r'^  File "([^"\n]+)", line \d+, in (.+)$', re.MULTILINE)
@@ -28,7 +29,7 @@ def fingerprint(kind: str, error_kind: str, message: str, traceback: str | None)
     """The name that failures alike have in common: 16 hex digits."""
     # The last line is the error's own words: without them, tracebacks from one place are one text, and are read once.
     frames = "" if traceback is None else traceback[: traceback.rfind("\n", 0, -1) + 1]
-    return _named(kind, error_kind, message[:_LONGEST], _own_frame(frames))
+    return _named(kind, error_kind, message[:_LONGEST], _own_frame(frames[-_DEEPEST:]))
 
 
 @lru_cache(_REMEMBERED)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 import tenure
 from tenure.figures import ErrorTally, Histogram, Rollup, Tally
+from tests.support.claiming import at_once
 from tests.support.clock import MovedClock
 from tests.support.places import Place
 
@@ -65,12 +67,12 @@ def test_what_is_told_again_in_the_same_minute_is_added(cq: tenure.Queue, place:
 
 
 def test_steps_gather_minutes(cq: tenure.Queue, clock: MovedClock) -> None:
-    for _ in range(70):
+    for _ in range(14):
         cq.add_figures("one", [tally()])
-        clock.advance("1m")
-    assert [(r.at, r.done) for r in read(cq, "1h")] == [(START, 60), (START + timedelta(hours=1), 10)]
-    assert [r.done for r in read(cq, "15m")] == [15, 15, 15, 15, 10]
-    assert [r.done for r in read(cq, "1d")] == [70]
+        clock.advance("5m")
+    assert [(r.at, r.done) for r in read(cq, "1h")] == [(START, 12), (START + timedelta(hours=1), 2)]
+    assert [r.done for r in read(cq, "15m")] == [3, 3, 3, 3, 2]
+    assert [r.done for r in read(cq, "1d")] == [14]
 
 
 def test_only_what_is_between_is_told(cq: tenure.Queue, clock: MovedClock) -> None:
@@ -109,6 +111,19 @@ def test_an_hour_that_is_over_is_merged_and_nothing_looks_different(
     assert len(rows(place)) == 8
     assert tidy(cq) == 0
     assert len(rows(place)) == 8
+
+
+def test_many_who_tidy_at_once_count_nothing_twice(cq: tenure.Queue, clock: MovedClock, place: Place) -> None:
+    for _ in range(3):
+        for source in ("one", "other", "third"):
+            cq.add_figures(source, [tally(), tally("post", took=3)])
+        clock.advance("30m")
+    before = {step: read(cq, step) for step in ("1m", "1h")}
+    clock.advance("2h")
+    others = [place.open(clock=clock) for _ in range(4)]
+    at_once([partial(tidy, other) for other in others])
+    assert {step: read(cq, step) for step in before} == before
+    assert {source for _, _, source, _, _ in rows(place)} == {""}
 
 
 def test_what_is_counted_after_an_hour_was_merged_is_told_beside_it(
