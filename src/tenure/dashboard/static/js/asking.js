@@ -33,7 +33,7 @@ function Field({ field, value, onInput }) {
   const id = `ask-${field.name}`;
   const common = { id, value, onInput: (event) => onInput(event.currentTarget.value) };
   return html`<label for=${id}>${field.label}</label>
-    ${field.kind === "choice" ? html`<select ...${common}>${field.choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}</select>` : field.kind === "area" ? html`<textarea class="mono" rows="12" spellcheck="false" ...${common}></textarea>` : html`<input type=${field.kind === "time" ? "datetime-local" : "text"} step="1" autocomplete="off" ...${common} />`}
+    ${field.kind === "choice" ? html`<select ...${common}>${field.choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}</select>` : field.kind === "area" ? html`<textarea class="mono" rows="12" spellcheck=${false} ...${common}></textarea>` : html`<input type=${field.kind === "time" ? "datetime-local" : "text"} step="1" autocomplete="off" ...${common} />`}
     ${field.hint && html`<p class="faint hint">${field.hint}</p>`}`;
 }
 

@@ -11,12 +11,19 @@ export function FilterBox({ q, problem, onApply }) {
   useEffect(() => {
     if (document.activeElement !== box.current) set(q);
   }, [q]);
+  const wanted = useRef(false);
   const complete = async () => {
     const mine = ++asked.current;
-    const input = box.current;
+    const input = box.current, written = input.value;
     try {
-      const got = await get(`complete${query({ q: input.value, at: input.selectionStart })}`);
+      const got = { ...(await get(`complete${query({ q: written, at: input.selectionStart })}`)), written };
       if (mine !== asked.current || document.activeElement !== input) return;
+      if (wanted.current && got.candidates.length) {
+        wanted.current = false;
+        take(got.candidates[0], got);
+        return;
+      }
+      wanted.current = false;
       offer(got.candidates.length ? { ...got, candidates: got.candidates.slice(0, 12) } : null);
       pick(-1);
     } catch {
@@ -25,10 +32,15 @@ export function FilterBox({ q, problem, onApply }) {
   };
   const shut = () => { asked.current++; offer(null); pick(-1); };
   const apply = (value) => { shut(); onApply(value.trim()); };
-  const take = (one) => {
+  // Offers belong to the text they were made for: where somebody has typed on, the next ones are waited for.
+  const take = (one, from = found) => {
+    if (from.written !== box.current.value) {
+      wanted.current = true;
+      return;
+    }
     const word = typeof one === "string" ? one : one.text;
-    const next = text.slice(0, found.start) + word + text.slice(found.end);
-    const cursor = found.start + word.length;
+    const next = from.written.slice(0, from.start) + word + from.written.slice(from.end);
+    const cursor = from.start + word.length;
     set(next);
     requestAnimationFrame(() => {
       box.current.focus();
@@ -50,7 +62,7 @@ export function FilterBox({ q, problem, onApply }) {
   };
   const bad = problem && problem.said && typeof problem.said === "object" && problem.said.start !== undefined && problem.said;
   return html`<div class="filter">
-    <input id="filter" ref=${box} type="text" class="mono" value=${text} spellcheck="false" autocomplete="off" autocapitalize="off"
+    <input id="filter" ref=${box} type="text" class="mono" value=${text} spellcheck=${false} autocomplete="off" autocapitalize="off"
       role="combobox" aria-expanded=${found !== null} aria-controls="filter-list" aria-label="Filter jobs" aria-invalid=${problem ? "true" : "false"}
       placeholder="state:dead kind:send_* error:Timeout* age:>1h   ( / )"
       onInput=${(event) => { set(event.currentTarget.value); complete(); }} onFocus=${complete} onKeyDown=${onKey} onBlur=${() => setTimeout(shut, 150)} />

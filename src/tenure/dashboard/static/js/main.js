@@ -44,7 +44,7 @@ function App() {
   const [error, fail] = useState(null);
   const [over, open] = useState(null);
   useEffect(() => {
-    const meet = () => api.me().then((found) => { know(found); fail(null); start(); }, (problem) => { fail(problem); if (problem.status === 0) setTimeout(meet, 3000); });
+    const meet = () => api.me().then((found) => { know(found); fail(null); start(); }, (problem) => { fail(problem); if (problem.status === 0) setTimeout(meet, 1500); });
     meet();
     startKeys({ palette: () => open("palette"), help: () => open("help") });
   }, []);
@@ -55,7 +55,7 @@ function App() {
   const operator = me !== null && me.role === "operator";
   const Shown = SHOWN[route.page];
   return html`<${Frame} page=${route.page} me=${me} onPalette=${() => open("palette")} onHelp=${() => open("help")}>
-      ${error && html`<${Page} title="Tenure"><${Problem} error=${error} />${error.status === 0 && html`<p class="faint">Trying again every three seconds.</p>`}${error.status === 401 && html`<p><a href="login">Log in</a></p>`}<//>`}
+      ${error && html`<${Page} title="Tenure"><${Problem} error=${error} />${error.status === 0 && html`<p class="faint">Trying again every few seconds.</p>`}${error.status === 401 && html`<p><a href="login">Log in</a></p>`}<//>`}
       ${!error && !me && html`<${Waiting} />`}
       ${me && !error && (Shown ? html`<${Shown} key=${`${route.page}/${route.rest}`} rest=${route.rest} params=${route.params} operator=${operator} me=${me} />` : html`<${Empty} title="There is no such page"><a href="#/overview">To the overview</a>.<//>`)}
     <//>
