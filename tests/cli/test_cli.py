@@ -69,6 +69,7 @@ def test_help_teaches_how_to_begin(tmp_path: Path) -> None:
             "$TENURE_URL",
             "worker",
             "gateway",
+            "dashboard",
             "up",
             "janitor",
             "Commands:",
@@ -76,7 +77,7 @@ def test_help_teaches_how_to_begin(tmp_path: Path) -> None:
             assert word in text
 
 
-@pytest.mark.parametrize("command", [*("worker", "gateway", "up", "janitor", "demo"), *DESK])
+@pytest.mark.parametrize("command", [*("worker", "gateway", "dashboard", "up", "janitor", "demo"), *DESK])
 def test_every_command_has_help_of_its_own(tmp_path: Path, command: str) -> None:
     told = tenure_command(tmp_path, command, "--help")
     assert told.returncode == 0

@@ -88,6 +88,7 @@ COMMAND = "import sys; from tenure.cli import main; main({args!r}, standalone_mo
         ["janitor", "--help"],
         ["up", "--help"],
         ["gateway", "--help"],
+        ["dashboard", "--help"],
         ["gateway", "check", "--help"],
         ["gateway", "telegram", "set-webhook", "--help"],
         ["list", "--help"],

@@ -14,7 +14,8 @@ __all__ = ["main"]
 _COMMANDS: Final = {
     "worker": "Run a worker: claim jobs, run them, settle them.",
     "gateway": "Take webhooks, and store each as a job before it is answered.",
-    "up": "Run worker, janitor and gateway in one process.",
+    "dashboard": "Serve a page on which the jobs are seen and seen to.",
+    "up": "Run worker, janitor, gateway and dashboard in one process.",
     "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
     "demo": "Show what happens to a handful of jobs, on SQLite, in a temporary file.",
     "enqueue": "Enqueue a job.",

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
@@ -31,6 +31,7 @@ __all__ = ["Bound", "Serving", "bind", "ended_well", "leave_within", "serve", "s
 
 log = logging.getLogger("tenure.gateway")
 _LOOK = 0.01
+_LOOK_UP = 0.2
 _HURRY = 2.0
 """How long stopping may take once it was told twice, in seconds."""
 _WHY: Final = {
@@ -107,6 +108,8 @@ class Serving:
         self._told_at = 0.0
         self._server, self._bound = uvicorn.Server(config), bound
         self._ready, self._ended = ready, ended
+        self._leave: Callable[[], None] = getattr(config.app, "leave", lambda: None)
+        """Ends what an app would stream for ever."""
         self._thread = threading.Thread(target=self._run, name="tenure-serving", daemon=True)
 
     def start(self) -> None:
@@ -122,6 +125,7 @@ class Serving:
     def stop(self) -> None:
         """Take nothing more, and answer what is under way."""
         self._told_at = self._told_at or time.monotonic()
+        self._leave()
         self.told = self._server.should_exit = True
 
     def hurry(self) -> None:
@@ -151,7 +155,9 @@ class Serving:
             self._ended()
 
 
-def serve(config: uvicorn.Config, bound: Bound, *, grace: float, ready: Callable[[], None]) -> None:
+def serve(
+    config: uvicorn.Config, bound: Bound, *, grace: float, ready: Callable[[], None], what: str = "gateway"
+) -> None:
     """Serve until SIGTERM or SIGINT, then answer what is under way; a second signal waits for nobody."""
     words: SimpleQueue[bool] = SimpleQueue()
     """True: told to stop; False: the server has ended. The one kind of queue that a signal handler may put something into."""
@@ -159,7 +165,7 @@ def serve(config: uvicorn.Config, bound: Bound, *, grace: float, ready: Callable
     before = {s: signal.signal(s, lambda *_: words.put(True)) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
         serving.start()
-        while words.get():
+        while _heard(words):
             if serving.told:
                 serving.hurry()
                 leave_within(_HURRY)
@@ -172,7 +178,16 @@ def serve(config: uvicorn.Config, bound: Bound, *, grace: float, ready: Callable
             signal.signal(number, handler)
     ended_well(serving)
     # Python waits for threads, of handlers that took too long, before it does this.
-    atexit.register(log.info, "the gateway has stopped")
+    atexit.register(log.info, "the %s has stopped", what)
+
+
+def _heard(words: SimpleQueue[bool]) -> bool:
+    """The next word. A signal may reach another thread, and then nothing wakes this one: so it looks up now and then."""
+    while True:
+        try:
+            return words.get(timeout=_LOOK_UP)
+        except Empty:
+            continue
 
 
 def ended_well(serving: Serving) -> None:

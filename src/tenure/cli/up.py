@@ -12,6 +12,7 @@ import click
 
 from tenure.cli.gateway.options import CONFIG, make_gateway, serving_options
 from tenure.cli.metering import metered, metrics_option
+from tenure.cli.showing import dashboard_option, shown
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _LEAST = 0.5
 @click.option("-q", "--queue", "queues", multiple=True, metavar="NAME[:N]", help="A queue, and how many of its jobs at a time; '*' is every queue not named. May be given several times.")  # fmt: skip
 @click.option("-c", "--concurrency", type=int, help="How many jobs at a time, for queues without a number of their own.  [default: 50]")  # fmt: skip
 @click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
+@dashboard_option
 @click.option("--json", "as_json", is_flag=True, help="Tell what runs where as one line of JSON.")
 @metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
@@ -44,13 +46,14 @@ def command(
     concurrency: int | None,
     lease: str | None,
     grace: str,
+    dashboard: int | None,
     as_json: bool,
     metrics: tuple[str, int] | None,
     log_format: str,
     log_level: str,
     **serving: Any,
 ) -> None:
-    """Run everything in one process: a worker, its janitor and, where there are settings for one, the gateway.
+    """Run everything in one process: a worker, its janitor, the dashboard and, where there are settings for one, the gateway.
 
     \b
     tenure up bot:app                       the jobs of the app in bot.py, and the sources of gateway.toml
@@ -70,22 +73,29 @@ def command(
         config = CONFIG
     if config is not None:
         gateway = make_gateway(app, config)
-        with metered(gateway.app, metrics, gateway):
+        with shown(gateway.app.url, dashboard, gateway), metered(gateway.app, metrics, gateway):
             _with_gateway(gateway, settings, app, config, as_json=as_json, **serving)
     elif app is not None:
-        _alone(app, settings, metrics, as_json=as_json)
+        _alone(app, settings, metrics, dashboard, as_json=as_json)
     else:
         raise click.UsageError(f"there is nothing to run: name an app (tenure up module:app), or write {CONFIG}")  # fmt: skip
 
 
-def _alone(address: str, settings: WorkerSettings, metrics: tuple[str, int] | None, *, as_json: bool) -> None:
+def _alone(
+    address: str,
+    settings: WorkerSettings,
+    metrics: tuple[str, int] | None,
+    dashboard: int | None,
+    *,
+    as_json: bool,
+) -> None:
     """A worker, as `tenure worker` runs it."""
     from tenure.logs import log_alike
     from tenure.worker.address import load
     from tenure.worker.start import make_worker, run_here
 
     app = load(address)
-    with metered(app, metrics):
+    with shown(app.url, dashboard), metered(app, metrics):
         worker = make_worker(app, settings)
         _tell(app, settings, None, as_json=as_json)
         with log_alike():

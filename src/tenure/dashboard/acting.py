@@ -1,0 +1,102 @@
+"""Doing something to many jobs, batch by batch, no faster than asked, each batch a transaction of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tenure.client.queue import AsyncQueue
+from tenure.dashboard.desk import LOOK, Desk
+from tenure.errors import FieldError
+from tenure.filters import Filter
+from tenure.job import FINISHED
+
+__all__ = ["Bulk", "many"]
+
+log = logging.getLogger("tenure.dashboard")
+_BATCH: Final = 500
+_PATIENCE: Final = 2.0
+"""For so many seconds whoever asks waits for the end."""
+_FASTEST: Final = 1_000_000
+_PAST: Final = {"retry": "started anew", "cancel": "cancelled", "purge": "deleted"}
+
+
+class Bulk:
+    """One such action, and how far it is."""
+
+    def __init__(self, queue: AsyncQueue, which: Filter, action: str, rate: float | None) -> None:
+        if rate is not None and (not math.isfinite(rate) or not 0 < rate <= _FASTEST):
+            raise FieldError("rate", "must be a number of jobs a second, above 0", rate)
+        self.queue, self.which, self.action, self.rate = queue, which, action, rate
+        self.done = self.beside = 0
+        """Jobs changed; jobs asked to cancel, or left as they are because their unique key is taken."""
+
+    async def run(self) -> None:
+        """All of it."""
+        size = _BATCH if self.rate is None else max(1, min(_BATCH, int(self.rate)))
+        after, began = None, time.monotonic()
+        while True:
+            after = await self._batch(size, after)
+            if after is None:
+                return
+            if self.rate is not None:
+                await asyncio.sleep(began + (self.done + self.beside) / self.rate - time.monotonic())
+
+    async def _batch(self, size: int, after: str | None) -> str | None:
+        if self.action == "retry":
+            bulk = await self.queue.replay_many(self.which, limit=size, after=after)
+            self.done, self.beside = self.done + bulk.changed, self.beside + bulk.conflicts
+            return bulk.after
+        if self.action == "cancel":
+            cancels = await self.queue.cancel_many(
+                self.which, "cancelled on the dashboard", limit=size, after=after
+            )
+            self.done, self.beside = self.done + cancels.cancelled, self.beside + cancels.asked
+            return cancels.after
+        page = await self.queue.list(self.which.only(FINISHED), limit=size, before=after, look=LOOK)
+        if page:
+            self.done += await self.queue.purge(Filter(ids=[job.id for job in page]))
+        return page.before
+
+    def said(self) -> str:
+        """How far it is, in words."""
+        words = f"{self.done:,} {'job was' if self.done == 1 else 'jobs were'} {_PAST[self.action]}"
+        if self.beside and self.action == "cancel":
+            words += f", {self.beside:,} that run were asked to stop"
+        elif self.beside:
+            words += f", {self.beside:,} left as they are: their unique key is taken"
+        return words
+
+
+async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]) -> tuple[int, bool, str]:
+    """Begin, and wait for the end as long as anybody likes to; what is left goes on, and is kept when it ends."""
+    work = asyncio.create_task(bulk.run())
+    ended, _ = await asyncio.wait({work}, timeout=_PATIENCE)
+    if ended:
+        work.result()
+        return bulk.done + bulk.beside, False, bulk.said()
+    so_far = bulk.done + bulk.beside
+    rest = asyncio.create_task(_follow(work, bulk, so_far, keep))
+    desk.tasks.update((work, rest))
+    work.add_done_callback(desk.tasks.discard)
+    rest.add_done_callback(desk.tasks.discard)
+    return so_far, True, f"{bulk.said()} so far; it goes on"
+
+
+async def _follow(
+    work: asyncio.Task[None], bulk: Bulk, so_far: int, keep: Callable[[int, str], Awaitable[None]]
+) -> None:
+    """Keep what came of it after it was answered."""
+    why = ""
+    try:
+        await work
+    except asyncio.CancelledError:
+        why = ", then the dashboard stopped"
+    except Exception as error:
+        why = f", then it failed: {error}"
+        log.warning("%s did not get to its end: %s", bulk.action, error)
+    await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.said()}{why}")

@@ -1,0 +1,170 @@
+"""What operators do: POST /api/act. Each action is kept in the audit: who, what, how many, and what they were told.
+
+An action on many jobs goes through them in batches. It is answered when it is over, or after two seconds, and then goes on by
+itself; it ends with the process, and what it has not reached still matches, so that it can be asked for again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.dashboard.access import Refused, address_of
+from tenure.dashboard.acting import Bulk, many
+from tenure.dashboard.api.errors import snooze
+from tenure.dashboard.desk import Asked
+from tenure.dashboard.orders import Order, one_id, until_of, which_of
+from tenure.dashboard.series import now
+from tenure.errors import FieldError
+from tenure.job import JobSeen, decode_text
+from tenure.newjob import NewJob
+from tenure.query import format as written
+
+__all__ = ["act"]
+
+log = logging.getLogger("tenure.dashboard")
+_LARGEST: Final = 4 * 1024 * 1024
+_SNOOZE: Final = timedelta(days=1)
+Answer = tuple[int, bool, str]
+"""How many, whether it goes on, and what is said."""
+
+
+async def act(asked: Asked) -> dict[str, Any]:
+    """Do it, keep that it was done, and say what came of it."""
+    order = await _order(asked)
+    queue = await asked.desk.queue()
+    who = f"{asked.session.role} {address_of(asked.request)}".strip()
+    what = order.q or order.name or (f"id:{','.join(order.ids)}" if order.ids else "")
+
+    async def keep(done: int, said: str) -> None:
+        await queue.add_audit(who, order.action, what, count=done, said=said)
+
+    try:
+        done, more, said = await _ACTIONS[order.action](asked, order, keep)
+    except Exception as error:
+        await keep(0, f"refused: {error}")
+        raise
+    await keep(done, said)
+    log.info("%s: %s %s: %s", who, order.action, what, said)
+    return {"done": done, "more": more, "said": said}
+
+
+async def _order(asked: Asked) -> Order:
+    body = bytearray()
+    async for piece in asked.request.stream():
+        body += piece
+        if len(body) > _LARGEST:
+            raise Refused(413, "that is too long", connection="close")
+    if asked.request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise Refused(415, "the body must be application/json")
+    try:
+        order = msgspec.json.decode(bytes(body), type=Order)
+    except msgspec.DecodeError as error:
+        raise FieldError("body", f"must be an order ({error})", "…") from None
+    if order.action not in _ACTIONS:
+        raise FieldError("action", f"must be one of {', '.join(_ACTIONS)}", order.action)
+    return order
+
+
+Keep = Callable[[int, str], Awaitable[None]]
+
+
+async def _bulk(asked: Asked, order: Order, keep: Keep) -> Answer:
+    which = which_of(order, asked.mask)
+    log.debug("%s of %s", order.action, written(which))
+    bulk = Bulk(await asked.desk.queue(), which, order.action, order.rate)
+    return await many(asked.desk, bulk, keep)
+
+
+async def _retry(asked: Asked, order: Order, keep: Keep) -> Answer:
+    """Now, or one of them at a time."""
+    return await _bulk(asked, order, keep) if order.at is None else await _again(asked, order, keep)
+
+
+async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
+    """A new job like an old one: at another time, or with another payload. The old one stays as it is."""
+    queue = await asked.desk.queue()
+    old = await queue.get(one_id(order))
+    if old is None:
+        raise Refused(404, "no job has this id")
+    request = await queue.request(old.id)
+    payload = decode_text(old.payload_text) if order.payload is None else _payload(order.payload)
+    made = await queue.enqueue_job(_like(old, payload, until_of(order.at), request))
+    if not made.inserted:
+        return 0, False, f"its unique key is taken by {made.id}: nothing was enqueued"
+    return 1, False, f"enqueued as {made.id}"
+
+
+def _like(old: JobSeen, payload: Any, run_at: Any, request: Any) -> NewJob:
+    return NewJob(
+        kind=old.kind, payload=payload, queue=old.queue, priority=old.priority, max_attempts=old.max_attempts, run_at=run_at,
+        group=old.group, group_limit=old.group_limit or 1, order=old.order or "strict", timeout=old.timeout, tags=old.tags,
+        meta=old.meta, parent=old.parent, flow=old.flow, tenant=old.tenant, request=request,
+        unique=None if old.unique_for is not None else old.unique,
+    )  # fmt: skip
+
+
+def _payload(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise FieldError("payload", f"must be JSON ({error})", text[:40]) from None
+
+
+async def _pause(asked: Asked, order: Order, _: Keep) -> Answer:
+    await (await asked.desk.queue()).pause(order.named())
+    return 1, False, f"queue {order.name} is paused; what runs goes on"
+
+
+async def _resume(asked: Asked, order: Order, _: Keep) -> Answer:
+    was = await (await asked.desk.queue()).resume(order.named())
+    return int(was), False, f"queue {order.name} {'is claimed from again' if was else 'was not paused'}"
+
+
+async def _schedule(asked: Asked, order: Order) -> str:
+    name = order.named()
+    if name not in {one.name for one in await (await asked.desk.queue()).schedules()}:
+        raise Refused(404, "there is no schedule of this name")
+    return name
+
+
+async def _run_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+    made = await (await asked.desk.queue()).run_schedule(await _schedule(asked, order))
+    return int(made.inserted), False, f"{'enqueued as' if made.inserted else 'there already:'} {made.id}"
+
+
+async def _pause_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+    name = await _schedule(asked, order)
+    changed = await (await asked.desk.queue()).pause_schedule(name)
+    return int(changed), False, f"schedule {name} {'is paused' if changed else 'was paused already'}"
+
+
+async def _resume_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+    name = await _schedule(asked, order)
+    changed = await (await asked.desk.queue()).resume_schedule(name)
+    return int(changed), False, f"schedule {name} {'fires again' if changed else 'was not paused'}"
+
+
+async def _snooze(asked: Asked, order: Order, _: Keep) -> Answer:
+    """For a day, or until `at`; "" wakes it."""
+    until = None if order.at == "" else until_of(order.at) or now() + _SNOOZE
+    await snooze(await asked.desk.queue(), order.named(), until)
+    return 1, False, "not silent any more" if until is None else f"silent until {until:%Y-%m-%d %H:%M} UTC"
+
+
+_ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Keep], Awaitable[Answer]]]] = {
+    "retry": _retry,
+    "cancel": _bulk,
+    "purge": _bulk,
+    "enqueue_edited": _again,
+    "pause": _pause,
+    "resume": _resume,
+    "run_cron": _run_cron,
+    "pause_cron": _pause_cron,
+    "resume_cron": _resume_cron,
+    "snooze_error": _snooze,
+}

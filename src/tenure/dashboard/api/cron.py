@@ -1,0 +1,63 @@
+"""The schedules: /api/cron."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from tenure.cron import Cron
+from tenure.dashboard.desk import Asked
+from tenure.dashboard.rows import when
+from tenure.dashboard.series import now
+from tenure.errors import FieldError
+from tenure.schedule import ScheduleSeen
+
+__all__ = ["cron"]
+
+_NEXT: Final = 5
+
+
+async def cron(asked: Asked) -> dict[str, Any]:
+    """Each in English, with its next five fires."""
+    found, moment, mask = await (await asked.desk.queue()).schedules(), now(), asked.mask
+    rows = [
+        {
+            "name": one.name,
+            "cron": one.cron,
+            "tz": one.tz,
+            "text": _text(one),
+            "kind": one.kind,
+            "queue": one.options.get("queue", "default"),
+            "payload": mask.text(one.payload_text),
+            "missed": one.missed,
+            "source": one.source,
+            "fired_at": when(one.fired_at),
+            "paused_at": when(one.paused_at),
+            "next_at": when(one.next_at),
+            "next": [when(at) for at in _next(one, moment)],
+            "problem": one.problem,
+        }
+        for one in found
+    ]
+    return {"schedules": rows}
+
+
+def _text(one: ScheduleSeen) -> str:
+    try:
+        return Cron(one.cron, one.tz).text()
+    except FieldError:
+        return one.cron
+
+
+def _next(one: ScheduleSeen, moment: datetime) -> list[datetime]:
+    """None while it is paused or cannot fire."""
+    if one.next_at is None or one.problem:
+        return []
+    found = [max(one.next_at, moment)] if one.next_at <= moment else [one.next_at]
+    try:
+        made = Cron(one.cron, one.tz)
+        while len(found) < _NEXT:
+            found.append(made.next(found[-1]))
+    except FieldError:
+        pass
+    return found

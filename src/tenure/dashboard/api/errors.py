@@ -1,0 +1,67 @@
+"""Failures that are alike, together: /api/errors?span=24h. Who snoozed one is kept in a note."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from tenure.client.queue import AsyncQueue
+from tenure.dashboard.desk import Asked
+from tenure.dashboard.rows import when
+from tenure.dashboard.series import now, span_of
+
+__all__ = ["errors", "snooze"]
+
+_NOTE: Final = "dashboard.snoozed"
+_MOST: Final = 500
+_SPARK: Final = 24
+
+
+async def errors(asked: Asked) -> dict[str, Any]:
+    """The groups of this span, those that failed last first."""
+    span, queue, moment = span_of(asked.said("span", "24h")), await asked.desk.queue(), now()
+    groups = await queue.error_groups(moment - timedelta(seconds=span.seconds), limit=_MOST)
+    asleep = _read(await queue.note(_NOTE), moment)
+    rows = [
+        {
+            "fingerprint": group.fingerprint,
+            "kind": group.kind,
+            "error_kind": group.error_kind,
+            "message": group.message,
+            "count": group.count,
+            "dead": group.dead,
+            "first_seen": when(group.first_seen),
+            "last_seen": when(group.last_seen),
+            "spark": _spark(group.hours, moment),
+            "sample_id": group.sample_id,
+            "snoozed_until": asleep.get(group.fingerprint),
+        }
+        for group in sorted(groups, key=lambda one: one.last_seen, reverse=True)
+    ]
+    return {"groups": rows}
+
+
+async def snooze(queue: AsyncQueue, fingerprint: str, until: datetime | None) -> None:
+    """Be silent about a group until then; None: be so no longer."""
+    while True:
+        before = await queue.note(_NOTE)
+        asleep = _read(before, now())
+        asleep.pop(fingerprint, None)
+        if until is not None:
+            asleep[fingerprint] = until.astimezone(UTC).isoformat()
+        kept = dict(sorted(asleep.items(), key=lambda one: one[1])[-_MOST:])
+        if await queue.set_note(_NOTE, json.dumps(kept), expect=before):
+            return
+
+
+def _read(text: str | None, moment: datetime) -> dict[str, str]:
+    said = json.loads(text) if text else {}
+    return {name: until for name, until in said.items() if datetime.fromisoformat(until) > moment}
+
+
+def _spark(hours: Mapping[datetime, int], moment: datetime) -> list[int]:
+    """How many in each of the last 24 hours."""
+    this = moment.replace(minute=0, second=0, microsecond=0)
+    return [hours.get(this - timedelta(hours=back), 0) for back in reversed(range(_SPARK))]

@@ -1,0 +1,40 @@
+"""The workers that live: /api/workers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from tenure.dashboard.desk import Asked
+from tenure.dashboard.present import about, picture
+from tenure.dashboard.rows import row_of, when
+from tenure.filters import Filter
+
+__all__ = ["workers"]
+
+_RUNNING: Final = 200
+_LOOK: Final = 10_000
+
+
+async def workers(asked: Asked) -> dict[str, Any]:
+    """Each with what it says of itself, and the newest of the jobs that it runs."""
+    queue = await asked.desk.queue()
+    seen, running = await asyncio.gather(
+        picture(asked.desk), queue.list(Filter(states=["running"]), limit=_RUNNING, look=_LOOK)
+    )
+    rows = []
+    for worker in seen["workers"]:
+        said = about(worker)
+        rows.append({
+            "id": worker.id,
+            "started_at": when(worker.started_at),
+            "seen_at": when(worker.seen_at),
+            "queues": worker.queues,
+            "kinds": worker.kinds,
+            "slots": said["slots"],
+            "busy": said["running"],
+            "lines": said["lines"],
+            "about": said,
+            "jobs": [row_of(job) for job in running if job.worker == worker.id],
+        })  # fmt: skip
+    return {"workers": rows}

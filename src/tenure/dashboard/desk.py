@@ -1,0 +1,87 @@
+"""What every page of the dashboard stands on: the app's queue, the settings, who asks, and answers kept for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+
+from tenure.app import App
+from tenure.client.queue import AsyncQueue
+from tenure.dashboard.access import Access, Session
+from tenure.dashboard.masking import Mask
+from tenure.dashboard.settings import DashboardSettings
+
+if TYPE_CHECKING:
+    from tenure.gateway.asgi import Gateway
+
+__all__ = ["CAP", "LOOK", "Asked", "Desk"]
+
+CAP: Final = 10_000
+"""The most that is counted."""
+LOOK: Final = 20_000
+"""About how many jobs a filter is held against, before the page says that there may be more."""
+_KEPT: Final = 200
+
+
+class Desk:
+    """One dashboard. Whoever asks for the same within a moment is given the same answer, and the store is asked once."""
+
+    def __init__(self, app: App, settings: DashboardSettings, gateway: Gateway | None) -> None:
+        self.app, self.settings, self.gateway = app, settings, gateway
+        self.access = Access(settings)
+        self.leaving = False
+        """Told to stop: live streams end."""
+        self.streams = 0
+        self.checking = asyncio.Semaphore(2)
+        """Passwords at a time: a check takes 32 MiB and a while of processor time."""
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """Actions on many jobs that go on after they were answered."""
+        self._answers: OrderedDict[object, tuple[float, asyncio.Future[Any]]] = OrderedDict()
+
+    async def queue(self) -> AsyncQueue:
+        """The queue, opened when first asked for."""
+        return await self.app.aqueue()
+
+    async def kept(self, key: object, seconds: float, make: Callable[[], Awaitable[Any]]) -> Any:
+        """What `make` answers, asked again when the last answer is older than that; failures are not kept."""
+        known = self._answers.get(key)
+        if known is not None and (not known[1].done() or known[0] > time.monotonic()):
+            return await asyncio.shield(known[1])
+        asking = asyncio.ensure_future(make())
+        self._answers[key] = (0.0, asking)
+        self._answers.move_to_end(key)
+        if len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
+        try:
+            answer = await asyncio.shield(asking)
+        except BaseException:
+            self._answers.pop(key, None)
+            raise
+        self._answers[key] = (time.monotonic() + seconds, asking)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request of somebody who may ask."""
+
+    desk: Desk
+    request: Request
+    session: Session
+
+    @property
+    def mask(self) -> Mask:
+        """What is hidden from them."""
+        settings = self.desk.settings
+        hidden = self.session.role == "viewer" or settings.mask_operators
+        return Mask(settings.mask if hidden else ())
+
+    def said(self, name: str, default: str = "") -> str:
+        """What the address says."""
+        return self.request.query_params.get(name, default)

@@ -1,0 +1,69 @@
+"""What viewers are not shown: values under keys that name a secret, wherever they are in a payload, result or request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from tenure.errors import FieldError
+from tenure.filters import Filter
+
+__all__ = ["Mask"]
+
+STARS: Final = "***"
+
+
+class Mask:
+    """Hides; with no words it hides nothing."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = tuple(_plain(word) for word in words)
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def hides(self, name: str) -> bool:
+        """Whether what has this name is hidden."""
+        plain = _plain(name)
+        return any(word in plain for word in self._words)
+
+    def text(self, text: str | None) -> str | None:
+        """JSON text, as it is or with stars in it; what is no JSON cannot be looked into, and is all stars."""
+        if text is None or not self._words:
+            return text
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return STARS
+        hidden, changed = self._value(value)
+        return json.dumps(hidden) if changed else text
+
+    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """A request's headers; what signs a request is no secret, what lets one in is."""
+        return {name: STARS if self.hides(name) else value for name, value in headers.items()}
+
+    def check(self, which: Filter) -> None:
+        """Refuse a filter that asks for what is hidden: by asking often enough, one could read it."""
+        for word in (*(which.payload or ()), *(which.except_payload or ())):
+            path: str = word.path
+            if any(self.hides(key) for key in path.split(".")):
+                raise FieldError(
+                    "filter", "must not ask for a field that is masked", path, "an operator can look for it"
+                )
+
+    def _value(self, value: Any) -> tuple[Any, bool]:
+        if isinstance(value, dict):
+            made, changed = {}, False
+            for key, inner in value.items():
+                hidden, other = (STARS, True) if self.hides(key) else self._value(inner)
+                made[key], changed = hidden, changed or other
+            return made, changed
+        if isinstance(value, list):
+            pairs = [self._value(inner) for inner in value]
+            return [hidden for hidden, _ in pairs], any(other for _, other in pairs)
+        return value, False
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())

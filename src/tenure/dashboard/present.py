@@ -1,0 +1,92 @@
+"""How things stand now: one picture of the store, taken at most four times a second however many pages are open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenure.client.queue import AsyncQueue
+from tenure.dashboard.desk import CAP, Desk
+from tenure.dashboard.series import rates
+from tenure.store.views import WorkerSeen
+
+__all__ = ["FRESH", "about", "picture"]
+
+FRESH: Final = 0.25
+"""For so many seconds a picture is shown to whoever asks."""
+_SLOWER: Final = 1.0
+"""The same, for what costs more to ask, or changes less."""
+_SUMMED: Final = ("ready", "running", "scheduled", "waiting")
+
+
+async def picture(desk: Desk) -> dict[str, Any]:
+    """{"now": the figures, "queues": by queue, and what the words about it are made of}."""
+    made: dict[str, Any] = await desk.kept("now", FRESH, lambda: _picture(desk))
+    return made
+
+
+async def _picture(desk: Desk) -> dict[str, Any]:
+    queue = await desk.queue()
+    pulse, slow = await asyncio.gather(queue.pulse(cap=CAP), desk.kept("slow", _SLOWER, lambda: _slow(queue)))
+    counts = pulse.counts
+    totals = {state: sum(states[state] for states in counts.values()) for state in _SUMMED}
+    oldest = [span.total_seconds() for name, span in pulse.oldest_ready.items() if counts[name]["ready"]]
+    workers, figures = slow["workers"], slow["rates"]
+    told = [about(worker) for worker in workers]
+    return {
+        "now": {
+            **totals,
+            "dead": slow["dead"],
+            "more": pulse.capped or slow["more"],
+            "oldest_ready": _rounded(max(oldest)) if oldest else None,
+            "rate": figures["rate"],
+            "error_rate": figures["error_rate"],
+            "busy": sum(one["running"] for one in told),
+            "slots": sum(one["slots"] for one in told),
+            "workers": len(workers),
+        },
+        "queues": [
+            {
+                "name": name,
+                **{state: states[state] for state in _SUMMED},
+                "oldest_ready": _rounded(pulse.oldest_ready[name].total_seconds())
+                if states["ready"]
+                else None,
+                "rate": figures["queues"].get(name, 0.0),
+                "paused": name in pulse.paused,
+            }
+            for name, states in counts.items()
+        ],
+        "workers": workers,
+        "overdue_leases": pulse.overdue_leases,
+        "overdue_scheduled": pulse.overdue_scheduled,
+    }
+
+
+async def _slow(queue: AsyncQueue) -> dict[str, Any]:
+    """Workers, the dead among the newest finished jobs, and rates."""
+    workers, counts, figures = await asyncio.gather(queue.workers(), queue.counts(cap=CAP), rates(queue))
+    dead = sum(states["dead"] for states in counts.values())
+    finished = sum(states[s] for states in counts.values() for s in ("done", "dead", "cancelled"))
+    return {"workers": workers, "dead": dead, "more": finished >= CAP and dead > 0, "rates": figures}
+
+
+def about(worker: WorkerSeen) -> dict[str, Any]:
+    """What a worker says of itself; one that says nothing has no slots that are known."""
+    try:
+        said = json.loads(worker.about or "{}")
+    except ValueError:
+        said = {}
+    if not isinstance(said, Mapping):
+        said = {}
+    lines = [line for line in said.get("lines", ()) if isinstance(line, str)]
+    slots = sum(int(n) for line in lines if (n := line.rpartition(":")[2]).isdecimal())
+    running = said.get("running", 0)
+    return {**said, "lines": lines, "slots": slots, "running": running if isinstance(running, int) else 0}
+
+
+def _rounded(seconds: float) -> float:
+    """What grows all the time is told in steps, so that not every look is a change."""
+    return round(seconds, 1) if seconds < 10 else float(round(seconds))

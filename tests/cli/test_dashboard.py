@@ -1,0 +1,133 @@
+"""`tenure dashboard`, and the dashboard of `tenure up`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+import tenure
+from tenure.dashboard.passwords import check_password
+from tests.cli.files import write
+from tests.cli.running import Running, running
+from tests.cli.test_cli import tenure_command
+from tests.support.workers import until
+
+TOKEN = "0123456789abcdef-operator"
+SERVE = ("dashboard", "--port", "0", "--json")
+
+
+def told(url: str, token: str | None = None) -> dict[str, Any]:
+    """One answer."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with urlopen(Request(url, headers=headers), timeout=30) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def place(up: Running) -> str:
+    """Where the dashboard of `up` is, as it says."""
+    until(lambda: "dashboard " in up.log or up.process.poll() is not None)
+    found = re.search(r"dashboard (http\S+)", up.log)
+    assert found, up.log[-2000:]
+    return found[1]
+
+
+def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    with running(tmp_path, *SERVE) as served:
+        said = json.loads(served.line())
+        assert not said["login"]
+        with tenure.open(served.store) as q:
+            q.enqueue("work")
+        assert told(said["url"] + "api/jobs")["count"] == {"total": 1, "more": False, "states": {"ready": 1}}
+        assert str(tmp_path) in str(told(said["url"] + "api/me")["store"])
+        stream = urlopen(said["url"] + "api/stream", timeout=30)
+        assert stream.readline()
+        served.send(signal.SIGTERM)
+        assert served.left() == 0
+        stream.close()
+
+
+def test_a_token_is_asked_for_where_one_is_named(tmp_path: Path) -> None:
+    with running(tmp_path, *SERVE, "--token", "env:DESK", DESK=TOKEN) as served:
+        url = json.loads(served.line())["url"]
+        with pytest.raises(HTTPError) as caught:
+            told(url + "api/me")
+        assert caught.value.code == 401
+        caught.value.close()
+        assert told(url + "api/me", TOKEN)["role"] == "operator"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_it_refuses_other_addresses_without_a_password_or_token(tmp_path: Path, host: str) -> None:
+    answer = tenure_command(tmp_path, "dashboard", "--host", host, "--port", "0", url="sqlite:///x.db")
+    assert answer.returncode == 1
+    assert "this machine alone" in answer.stderr
+    assert "--password-hash" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (("--token", "env:NOT_SET"), "env:NOT_SET is not set"),
+        (("--token", "letmein-letmein-letmein"), "env:NAME or file:/path"),
+        (("--password-hash", "plain"), "env:NAME or file:/path"),
+        (("--password-hash", "scrypt$1"), "must be a hash"),
+        (("--url", "ftp://x"), "ftp"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_is_wrong_with_its_settings_is_one_sentence(
+    tmp_path: Path, said: tuple[str, ...], why: str
+) -> None:
+    answer = tenure_command(tmp_path, "dashboard", "--port", "0", *said, url="sqlite:///x.db")
+    assert answer.returncode in (1, 2)
+    assert why in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert "letmein" not in answer.stderr
+
+
+def test_a_hash_is_made_of_a_password() -> None:
+    command = [sys.executable, "-m", "tenure", "dashboard", "hash", "--stdin"]
+    made = subprocess.run(command, input="correct horse\n", capture_output=True, text=True, check=True).stdout
+    assert check_password("correct horse", made.strip())
+
+
+def test_up_serves_the_dashboard_too(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    with running(folder, "up", "bot:app", "--port", "0", "--json", "--dashboard", "0") as up:
+        json.loads(up.line())
+        url = place(up)
+        until(lambda: told(url + "api/workers")["workers"])
+        assert [source["slug"] for source in told(url + "api/webhooks")["sources"]] == ["bot"]
+        up.send(signal.SIGTERM)
+        assert up.left() == 0
+
+
+def test_up_does_not_start_where_the_port_that_was_named_is_taken(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        answer = tenure_command(
+            folder, "up", "bot:app", "--port", "0", "--dashboard", port, url="sqlite:///x.db", BOT_SECRET="x"
+        )
+    assert answer.returncode == 1
+    assert "another process listens there; choose another port with --dashboard" in answer.stderr
+
+
+def test_up_serves_no_dashboard_where_none_is_wanted(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    with running(folder, "up", "bot:app", "--port", "0", "--json", "--dashboard", "-1") as up:
+        json.loads(up.line())
+        up.send(signal.SIGTERM)
+        assert up.left() == 0
+        assert "dashboard http" not in up.log

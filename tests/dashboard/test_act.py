@@ -1,0 +1,195 @@
+"""What operators do, on each store: each action changes what it says, and is kept in the audit."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import tenure
+from tenure.dashboard import acting
+from tests.dashboard.house import House, Served
+from tests.worker.house import until
+
+
+def state(house: House, job_id: str) -> str:
+    """Where a job stands."""
+    job = house.q.get(job_id)
+    return "gone" if job is None else job.state.value
+
+
+def kept(page: Served) -> list[tuple[str, str, int]]:
+    """What the audit says, newest first."""
+    return [(one["action"], one["what"], one["count"]) for one in page.get("/api/audit").json["entries"]]
+
+
+def test_jobs_are_retried_by_filter_and_by_id(page: Served, house: House) -> None:
+    ids = [house.dead("send") for _ in range(3)]
+    other = house.dead("other")
+    told = page.act("retry", q="state:dead kind:send").json
+    assert told == {"done": 3, "more": False, "said": "3 jobs were started anew"}
+    assert [state(house, one) for one in (*ids, other)] == ["ready", "ready", "ready", "dead"]
+    assert page.act("retry", ids=[other]).json["said"] == "1 job was started anew"
+    assert state(house, other) == "ready"
+    assert kept(page) == [("retry", f"id:{other}", 1), ("retry", "state:dead kind:send", 3)]
+    [one, _] = page.get("/api/audit").json["entries"]
+    assert one["who"] == "operator 127.0.0.1"
+    assert one["said"] == "1 job was started anew"
+
+
+def test_a_retry_that_names_no_state_means_the_dead(page: Served, house: House) -> None:
+    dead = house.dead("send")
+    done = house.q.enqueue("send").id
+    [claim] = house.q.claim()
+    house.q.settle(claim, tenure.Done())
+    assert page.act("retry", q="kind:send").json["done"] == 1
+    assert (state(house, dead), state(house, done)) == ("ready", "done")
+
+
+def test_jobs_are_cancelled_and_those_that_run_are_asked(page: Served, house: House) -> None:
+    first = house.q.enqueue("send").id
+    house.q.claim()
+    second = house.q.enqueue("send").id
+    told = page.act("cancel", q="kind:send").json
+    assert (told["done"], told["said"]) == (2, "1 job was cancelled, 1 that run were asked to stop")
+    assert (state(house, first), state(house, second)) == ("running", "cancelled")
+
+
+def test_finished_jobs_are_deleted_and_no_others(page: Served, house: House) -> None:
+    dead, ready = house.dead("send"), house.q.enqueue("send").id
+    assert page.act("purge", q="kind:send").json["done"] == 1
+    assert (state(house, dead), state(house, ready)) == ("gone", "ready")
+
+
+def test_a_job_is_enqueued_again_with_another_payload_or_at_another_time(page: Served, house: House) -> None:
+    request = tenure.Request(b"raw", {"a": "b"})
+    old = house.q.enqueue_job(
+        tenure.NewJob(kind="send", payload={"n": 1}, queue="mail", tags=["vip"], priority=3, request=request)
+    ).id
+    told = page.act("enqueue_edited", ids=[old], payload='{"n": 2}').json
+    made = house.q.get(told["said"].split()[-1])
+    assert made is not None
+    assert (made.kind, made.payload, made.queue, made.tags, made.priority) == (
+        "send",
+        {"n": 2},
+        "mail",
+        ("vip",),
+        3,
+    )
+    assert house.q.request(made.id) == request
+    assert state(house, old) == "ready"
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    told = page.act("retry", ids=[old], at=at.isoformat().replace("+00:00", "Z")).json
+    later = house.q.get(told["said"].split()[-1])
+    assert later is not None
+    assert (later.state, later.run_at, later.payload) == ("scheduled", at, {"n": 1})
+
+
+def test_queues_are_paused_and_resumed(page: Served, house: House) -> None:
+    assert page.act("pause", name="mail").json["done"] == 1
+    assert list(house.q.paused()) == ["mail"]
+    assert page.act("resume", name="mail").json["done"] == 1
+    assert house.q.paused() == {}
+    assert page.act("resume", name="mail").json == {
+        "done": 0,
+        "more": False,
+        "said": "queue mail was not paused",
+    }
+    assert [what for what, _, _ in kept(page)] == ["resume", "resume", "pause"]
+
+
+def test_schedules_are_run_paused_and_resumed(page: Served, house: House) -> None:
+    house.q.schedule("digest", "@daily", "send_digest")
+    made = page.act("run_cron", name="digest").json["said"].split()[-1]
+    assert state(house, made) == "ready"
+    assert page.act("pause_cron", name="digest").json["said"] == "schedule digest is paused"
+    assert page.get("/api/cron").json["schedules"][0]["next"] == []
+    assert page.act("resume_cron", name="digest").json["said"] == "schedule digest fires again"
+    answer = page.act("run_cron", name="nothing")
+    assert (answer.status, answer.json) == (404, {"error": "there is no schedule of this name"})
+    assert kept(page)[0] == ("run_cron", "nothing", 0)
+
+
+def test_errors_are_snoozed_and_woken(page: Served, house: House) -> None:
+    at = datetime.now(UTC) + timedelta(hours=2)
+    assert page.act("snooze_error", name="abc", at=at.isoformat()).status == 200
+    assert page.act("snooze_error", name="def").status == 200
+    assert set(json.loads(house.q.note("dashboard.snoozed") or "")) == {"abc", "def"}
+    page.act("snooze_error", name="abc", at="")
+    assert set(json.loads(house.q.note("dashboard.snoozed") or "")) == {"def"}
+
+
+def test_a_long_action_is_answered_at_once_and_goes_on(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "_PATIENCE", 0.05)
+    ids = [house.dead("send") for _ in range(6)]
+    told = page.act("retry", q="state:dead", rate=4).json
+    assert told["more"]
+    assert "it goes on" in told["said"]
+    until(lambda: all(state(house, one) == "ready" for one in ids) and len(kept(page)) == 2)
+    last, first = kept(page)
+    assert last[2] + first[2] == 6
+
+
+def test_an_action_that_goes_on_ends_with_the_server_and_that_is_kept(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "_PATIENCE", 0.05)
+    served = house.serve()
+    for _ in range(5):
+        house.dead("send")
+    assert served.act("retry", q="state:dead", rate=0.5).json["more"]
+    served.close()
+    assert house.q.audits()[0].said.endswith("then the dashboard stopped")
+    assert house.q.count(tenure.Filter(states=["dead"])).total >= 3
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("action", {"action": "explode"}),
+        ("q", {"action": "purge"}),
+        ("q", {"action": "purge", "q": "  "}),
+        ("filter", {"action": "retry", "q": "state:deed"}),
+        ("rate", {"action": "retry", "q": "state:dead", "rate": 0}),
+        ("rate", {"action": "retry", "q": "state:dead", "rate": -1}),
+        ("ids", {"action": "cancel", "ids": ["x"]}),
+        ("ids", {"action": "enqueue_edited", "ids": []}),
+        ("name", {"action": "pause"}),
+        ("name", {"action": "run_cron", "name": ""}),
+        ("at", {"action": "snooze_error", "name": "a", "at": "soon"}),
+        ("at", {"action": "snooze_error", "name": "a", "at": "2030-01-01T00:00:00"}),
+        ("body", {"action": "retry", "qq": "state:dead"}),
+        ("body", {"action": "retry", "rate": "fast"}),
+        ("body", {"action": 5}),
+        ("body", []),
+    ],
+    ids=str,
+)
+def test_a_bad_order_is_told_and_changes_nothing(light: House, field: str, said: Any) -> None:
+    dead = light.dead("send")
+    page = light.serve()
+    csrf = page.get("/api/me").json["csrf"]
+    headers = {"Content-Type": "application/json", "X-Tenure-CSRF": csrf}
+    answer = page.ask("POST", "/api/act", json.dumps(said).encode(), headers)
+    assert answer.status == 400
+    error = answer.json["error"]
+    assert error["field" if field != "filter" else "q"] == (field if field != "filter" else "state:deed")
+    assert state(light, dead) == "dead"
+    assert light.q.paused() == {}
+
+
+def test_a_payload_that_is_no_json_is_told(light: House) -> None:
+    job = light.q.enqueue("send")
+    answer = light.serve().act("enqueue_edited", ids=[job.id], payload="{no")
+    assert (answer.status, answer.json["error"]["field"]) == (400, "payload")
+
+
+def test_an_order_that_is_too_long_is_413(light: House) -> None:
+    page = light.serve()
+    csrf = page.get("/api/me").json["csrf"]
+    headers = {"Content-Type": "application/json", "X-Tenure-CSRF": csrf}
+    assert page.ask("POST", "/api/act", b" " * (4 * 1024 * 1024 + 1), headers).status == 413

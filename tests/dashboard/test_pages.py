@@ -1,0 +1,178 @@
+"""The JSON behind each page, on each store."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import tenure
+import tenure.dashboard
+from tests.dashboard.house import House, Served
+
+ROW = {
+    *("id", "state", "kind", "queue", "priority", "attempt", "max_attempts", "created_at", "run_at", "started_at"),
+    *("finished_at", "worker", "error", "tags", "progress"),
+}  # fmt: skip
+
+
+def test_who_asks_on_this_machine_is_an_operator_without_a_login(page: Served, house: House) -> None:
+    told = page.get("/api/me").json
+    assert told["role"] == "operator"
+    assert told["version"] == tenure.__version__
+    assert told["store"].split()[0] in ("SQLite", "PostgreSQL")
+    assert not told["mask"]
+    assert len(told["csrf"]) >= 32
+
+
+def test_the_overview_tells_how_things_stand_and_what_is_wrong(page: Served, house: House) -> None:
+    house.dead(queue="mail")
+    house.q.enqueue("work", queue="mail")
+    house.q.enqueue("work", run_at=datetime.now(UTC) + timedelta(hours=1))
+    told = page.get("/api/overview", span="1h").json
+    assert {name: told["now"][name] for name in ("ready", "running", "scheduled", "waiting", "dead", "more")} == {
+        "ready": 1, "running": 0, "scheduled": 1, "waiting": 0, "dead": 1, "more": False,
+    }  # fmt: skip
+    assert told["now"]["oldest_ready"] >= 0
+    assert [queue["ready"] for queue in told["queues"] if queue["name"] == "mail"] == [1]
+    assert [one["level"] for one in told["wrong"]] == ["error", "warning"]
+    assert "no worker lives" in told["wrong"][0]["text"]
+    assert told["wrong"][1]["link"] == "#/jobs?q=state:dead"
+    assert len(told["times"]) == 60 == len(told["series"]["done"]) == len(told["series"]["wait_p99"])
+    assert told["times"][1] - told["times"][0] == told["step"] == 60
+
+
+def test_an_empty_store_has_nothing_wrong(page: Served) -> None:
+    told = page.get("/api/overview").json
+    assert told["wrong"] == told["queues"] == []
+    assert told["now"]["oldest_ready"] is None
+
+
+@pytest.mark.parametrize("span", ["5m", "1h", "6h", "24h", "7d"])
+def test_every_span_has_as_many_figures_as_times(page: Served, span: str) -> None:
+    told = page.get("/api/overview", span=span).json
+    assert {len(line) for line in told["series"].values()} == {len(told["times"])}
+
+
+def test_jobs_are_listed_newest_first_and_a_page_at_a_time(page: Served, house: House) -> None:
+    ids = [house.q.enqueue("work", tags=["vip"]).id for _ in range(5)]
+    first = page.get("/api/jobs", q="kind:work", limit=3).json
+    assert set(first["jobs"][0]) == ROW
+    assert first["count"] == {"total": 5, "more": False, "states": {"ready": 5}}
+    rest = page.get("/api/jobs", q="kind:work", limit=3, before=first["before"]).json
+    assert [row["id"] for row in (*first["jobs"], *rest["jobs"])] == ids[::-1]
+    assert rest["before"] is None
+
+
+def test_a_bad_filter_is_pointed_at(page: Served) -> None:
+    answer = page.get("/api/jobs", q="state:deed")
+    assert answer.status == 400
+    said = answer.json["error"]
+    assert (said["start"], said["end"], said["near"]) == (6, 10, "dead")
+    assert "dead" in said["expected"]
+    assert said["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/api/jobs?limit=0", "limit"),
+        ("/api/jobs?limit=many", "limit"),
+        ("/api/jobs?before=yesterday", "before"),
+        ("/api/jobs/no-id", "id"),
+        ("/api/overview?span=2h", "span"),
+        ("/api/audit?before=x", "before"),
+    ],
+)
+def test_a_bad_argument_is_told_with_its_rule(page: Served, path: str, field: str) -> None:
+    answer = page.get(path)
+    assert answer.status == 400
+    assert answer.json["error"]["field"] == field
+    assert answer.json["error"]["rule"].startswith("must")
+
+
+def test_a_filter_is_completed(page: Served, house: House) -> None:
+    house.q.enqueue("send_mail", queue="post")
+    told = page.get("/api/complete", q="state:de").json
+    assert (told["start"], told["end"]) == (6, 8)
+    assert "dead" in [one["text"] for one in told["candidates"]]
+    assert [one["text"] for one in page.get("/api/complete", q="kind:send").json["candidates"]] == [
+        "send_mail"
+    ]
+    assert page.get("/api/complete", q="queue:po state:x", at=8).json["candidates"][0]["text"] == "post"
+
+
+def test_a_job_is_told_with_all_that_belongs_to_it(page: Served, house: House) -> None:
+    text = {"to": "a@b.c", "n": 1.50}
+    dead = house.dead("send", text, flow="import-7", tags=["vip"])
+    child = house.q.enqueue_job(tenure.NewJob(kind="after", parent=dead, flow="import-7")).id
+    told = page.get(f"/api/jobs/{dead}").json
+    assert set(told) >= ROW
+    assert json.loads(told["payload"]) == text
+    [attempt] = told["history"]
+    assert (attempt["error_kind"], attempt["message"]) == ("ValueError", "no such thing")
+    assert (attempt["outcome"], attempt["traceback"]) == ("failed", "Traceback: here")
+    assert "dead" in told["explain"]
+    assert [row["id"] for row in told["children"]] == [child]
+    assert told["cli"]["show"] == f"tenure show {dead}"
+    assert told["request"] is None
+    assert page.get(f"/api/jobs/{child}").json["parent"] == dead
+    flow = page.get("/api/flow/import-7").json["jobs"]
+    assert [(row["id"], row["parent"]) for row in flow] == [(dead, None), (child, dead)]
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [(b'{"a": "b"}', {"body_text": '{"a": "b"}'}), (b"plain", {"body_text": "plain"}), (b"\xff\x00", {"body_base64": "/wA="})],
+    ids=["json", "text", "bytes"],
+)  # fmt: skip
+def test_the_request_that_a_job_was_made_from_is_shown_exactly(
+    page: Served, house: House, body: bytes, shown: dict[str, str]
+) -> None:
+    request = tenure.Request(body, {"content-type": "x"})
+    job = house.q.enqueue_job(tenure.NewJob(kind="hook", request=request))
+    assert page.get(f"/api/jobs/{job.id}").json["request"] == {"headers": {"content-type": "x"}, **shown}
+
+
+def test_a_job_that_is_not_there_is_404(page: Served) -> None:
+    answer = page.get("/api/jobs/0190a5d0-0000-7000-8000-000000000000")
+    assert (answer.status, list(answer.json)) == (404, ["error"])
+
+
+def test_queues_workers_and_schedules_are_listed(page: Served, house: House) -> None:
+    q = house.q
+    q.enqueue("work", queue="mail")
+    q.pause("mail")
+    q.beat("w1", queues=["mail"], about=json.dumps({"running": 2, "lines": ["mail:5", "*:50"], "pid": 7}))
+    q.schedule("digest", "0 9 * * *", "send_digest", {"to": "all"})
+    [queue] = page.get("/api/queues").json["queues"]
+    assert (queue["name"], queue["ready"], queue["paused"]) == ("mail", 1, True)
+    assert queue["paused_at"]
+    [worker] = page.get("/api/workers").json["workers"]
+    assert (worker["id"], worker["slots"], worker["busy"], worker["queues"]) == ("w1", 55, 2, ["mail"])
+    [schedule] = page.get("/api/cron").json["schedules"]
+    assert (schedule["name"], schedule["kind"], len(schedule["next"])) == ("digest", "send_digest", 5)
+    assert "9" in schedule["text"]
+
+
+@pytest.mark.parametrize("about", [None, "", "no json", "[1]", '{"lines": [1, "x"], "running": "y"}'])
+def test_a_worker_that_says_something_odd_of_itself_spoils_nothing(light: House, about: str | None) -> None:
+    light.q.beat("w1", about=about)
+    [worker] = light.serve().get("/api/workers").json["workers"]
+    assert (worker["slots"], worker["busy"]) == (0, 0)
+
+
+def test_the_other_pages_answer_where_there_is_nothing(page: Served) -> None:
+    assert page.get("/api/errors").json == {"groups": []}
+    assert page.get("/api/webhooks").json == {"served": False, "sources": []}
+    assert page.get("/api/audit").json == {"entries": [], "before": None}
+    assert page.get("/api/system").json["version"] == tenure.__version__
+
+
+def test_a_store_that_is_away_is_503_and_says_so(light: House) -> None:
+    away = tenure.App("postgresql://nobody@127.0.0.1:1/none?connect_timeout=1")
+    served = light.served(tenure.dashboard.asgi(away, close=True))
+    answer = served.get("/api/queues")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+    assert served.get("/api/me").status == 200
