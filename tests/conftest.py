@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import postgres
+from tests.support import chromium, postgres
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
 
@@ -21,6 +21,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     postgres.end_run(config.stash.get(_SERVER, None))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the pages could not be played, say so: nothing is left out in silence."""
+    if chromium.find() is None:
+        terminalreporter.write_line(chromium.MISSING, yellow=True)
 
 
 @pytest.fixture(scope="session")
