@@ -18,7 +18,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up bot demo test proof lint types layers fmt schema bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
+.PHONY: help up bot demo test proof lint types layers fmt schema screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -54,6 +54,9 @@ layers: $(VENV)/.developed ## Check which module may import which (import-linter
 fmt: $(VENV)/.developed ## Format, and repair what ruff can repair
 	@$(BIN)/ruff check --quiet --fix . || true
 	@$(BIN)/ruff format .
+
+screenshots: $(VENV)/.developed ## Make the pictures of docs/dashboard.md anew, with a Chromium
+	@$(BIN)/python -m tests.dashboard.pages.screenshots
 
 schema: $(VENV)/.developed ## Write down the schema that the migrations add up to
 	@$(BIN)/python -m tests.support.dump_schema --write

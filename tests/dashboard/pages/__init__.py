@@ -1,0 +1,1 @@
+"""The dashboard's page, played in a real Chromium."""

@@ -1,0 +1,182 @@
+"""Makes the pictures of docs/dashboard.md: `make screenshots`.
+
+A shop's queues on a file of their own, worked on by a real worker for a few seconds, so that every page has something to
+show; then each page in a real Chromium, 1280 pixels wide.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tenure
+from tenure.figures import Histogram, Tally
+from tests.dashboard.house import House
+from tests.support import chromium
+from tests.support.clock import MovedClock
+from tests.worker.house import Working, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["main"]
+
+_INTO = Path(__file__).parents[3] / "docs" / "screenshots"
+_SECONDS = 8.0
+# Where this machine keeps things is nobody's business.
+_PLACES = """folders => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) for (const one of folders) walk.currentNode.data = walk.currentNode.data.replaceAll(one, "/srv/shop");
+}"""
+
+
+def shop(app: tenure.App) -> Callable[[], None]:
+    """The shop's jobs; what is given back enqueues a day's work."""
+
+    @app.job(queue="mail", max_attempts=1)
+    def send_email(to: str, order: int) -> str:
+        time.sleep(0.02 + order % 7 / 100)
+        if order % 9 == 0:
+            raise TimeoutError(f"smtp.example.org did not answer for order {order}")
+        return f"sent to {to}"
+
+    @app.job(queue="pictures")
+    def resize(picture: str, width: int) -> dict[str, Any]:
+        time.sleep(0.05 + width % 5 / 30)
+        return {"picture": picture, "width": width}
+
+    @app.job(queue="billing", max_attempts=1)
+    def charge(card: str, cents: int) -> None:
+        if cents % 4 == 0:
+            raise ValueError(f"the card {card} was declined")
+        time.sleep(0.03)
+
+    @app.job(queue="imports")
+    def import_page(page: int) -> int:
+        time.sleep(0.1 + page % 3 / 5)
+        return page * 100
+
+    @app.job(queue="imports")
+    def import_catalogue(ctx: tenure.Context, pages: int) -> str:
+        time.sleep(0.3)
+        for page in range(pages):
+            import_page.options(parent=ctx.id, flow=ctx.job.flow).enqueue(page=page)
+        return f"{pages} pages"
+
+    @app.job(queue="reports")
+    def report(ctx: tenure.Context, month: str) -> None:
+        for step in range(1, 400):
+            ctx.progress(min(step / 40, 0.63), "reading the ledger")
+            time.sleep(0.1)
+            ctx.check()
+
+    app.cron("0 3 * * *", tz="Europe/Berlin", name="nightly catalogue", args={"pages": 6})(import_catalogue)
+    app.cron("*/15 9-17 * * mon-fri", name="month so far", args={"month": "2026-01"})(report)
+
+    def work() -> None:
+        import_catalogue.options(flow="catalogue-2026-01").enqueue(pages=6)
+        report.enqueue(month="2025-12")
+        for order in range(260):
+            send_email.enqueue(to=f"customer{order}@example.org", order=order)
+            if order % 3 == 0:
+                resize.enqueue(picture=f"p{order}.jpg", width=order)
+            if order % 11 == 0:
+                charge.enqueue(card=f"…{4000 + order}", cents=order * 100 + order % 8)
+        for later in range(5):
+            send_email.options(delay=f"{later + 1}h").enqueue(to="later@example.org", order=later + 1)
+
+    return work
+
+
+def past(url: str) -> None:
+    """Figures of the last hour, as if the shop had been at work: told by a clock that is moved through it."""
+    clock = MovedClock(datetime.now(UTC) - timedelta(minutes=58))
+    with tenure.open(url, clock=clock) as q:
+        for minute in range(56):
+            busy = 220 + 90 * math.sin(minute / 7) + minute % 5 * 14
+            spans = [
+                Histogram((1 + minute % 11 / 9) * share for share in (0.04, 0.06, 0.09, 0.2, base))
+                for base in (1.4, 0.7)
+            ]
+            failed = 31 if 30 < minute < 36 else minute % 4
+            tally = Tally(
+                "mail",
+                "send_email",
+                done=int(busy),
+                failed=failed,
+                dead=failed // 3,
+                waited=spans[0],
+                ran=spans[1],
+            )
+            q.add_figures("yesterday's worker", [tally])
+            clock.advance("1m")
+
+
+def main() -> int:
+    """Make them all; 1 where there is no Chromium."""
+    found = chromium.find()
+    if found is None:
+        print(chromium.MISSING)  # noqa: T201 - a command's answer
+        return 1
+    _INTO.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        house = House(f"sqlite:///{folder}/shop.db")
+        work = shop(house.app)
+        past(f"sqlite:///{folder}/shop.db")
+        worker = Working(house.app, {"concurrency": 12})
+        try:
+            _shoot(found, house, work, folder)
+        finally:
+            worker.stop()
+            with ThreadPoolExecutor(1) as elsewhere:
+                elsewhere.submit(house.close).result()
+    return 0
+
+
+def _shoot(found: str, house: House, work: Callable[[], None], folder: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    from tests.dashboard.pages.tab import launch, opened
+
+    served = house.serve()
+    work()
+    until(
+        lambda: house.q.count(tenure.Filter(states=["ready"])).total == 0,
+        "the shop never got through its work",
+    )
+    time.sleep(_SECONDS)  # the worker writes its figures down every few seconds
+    [dead] = house.q.list(tenure.Filter(states=["dead"], kinds=["send_email"]), limit=1)
+    pages = {
+        "overview": "overview", "jobs": "jobs?q=state:dead kind:charge,import_*", "job": f"job/{dead.id}", "flow": "flow/catalogue-2026-01",
+        "errors": "errors", "queues": "queues", "workers": "workers", "cron": "cron", "webhooks": "webhooks", "system": "system",
+    }  # fmt: skip
+    with sync_playwright() as playwright:
+        browser = launch(playwright, found)
+        root = f"http://127.0.0.1:{served.port}"
+        for name, route in pages.items():
+            with opened(browser, root) as tab:
+                _picture(tab.go(route), name, folder)
+        with opened(browser, root, scheme="light") as tab:
+            _picture(tab.go("overview"), "overview-light", folder)
+        with opened(browser, root, size=(400, 800)) as tab:
+            _picture(tab.go("overview"), "phone", folder)
+        browser.close()
+
+
+def _picture(page: Page, name: str, folder: str) -> None:
+    page.locator('[data-live="live"]').wait_for()
+    page.locator("#main .panel, #main .scroll, #main .empty, #main .group").first.wait_for()
+    page.wait_for_timeout(600)
+    page.evaluate(_PLACES, [str(Path(__file__).parents[3]), folder])
+    page.screenshot(path=str(_INTO / f"{name}.png"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

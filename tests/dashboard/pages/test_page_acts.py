@@ -1,0 +1,184 @@
+"""What can be done on the pages, each kind of action once, on each store; and that others' doings show by themselves."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+import tenure
+from tenure.figures import ErrorTally
+from tests.dashboard.house import House
+from tests.dashboard.pages.seeding import seed
+from tests.dashboard.pages.tab import Tab
+
+
+def _yes(page: Page) -> None:
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+def test_what_happens_in_the_store_shows_without_a_reload(tab: Tab, house: House) -> None:
+    page = tab.go("overview")
+    expect(page.locator('[data-tile="Ready"]')).to_have_text("0")
+    page.evaluate("window.kept = true")
+    job = house.q.enqueue("send_email", {"to": "a@b.c"}, queue="mail")
+    expect(page.locator('[data-tile="Ready"]')).to_have_text("1")
+    page.evaluate("location.hash = '#/jobs'")
+    expect(page.locator(f'tr[data-id="{job.id}"]')).to_be_visible()
+    other = house.q.enqueue("send_email", {"to": "x@y.z"}, queue="mail")
+    expect(page.locator(f'tr[data-id="{other.id}"]')).to_be_visible()
+    assert page.evaluate("window.kept") is True
+
+
+def test_a_hidden_page_listens_to_nothing(tab: Tab, house: House) -> None:
+    page = tab.go("overview")
+    expect(page.locator('[data-live="live"]')).to_be_visible()
+    hide = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }"
+    page.evaluate(hide, True)
+    expect(page.locator('[data-live="paused"]')).to_be_visible()
+    house.q.enqueue("send_email", {})
+    page.evaluate(hide, False)
+    expect(page.locator('[data-live="live"]')).to_be_visible()
+    expect(page.locator('[data-tile="Ready"]')).to_have_text("1")
+
+
+def test_all_that_match_are_retried_after_a_count_and_a_question(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    expect(page.locator("[data-count]")).to_have_text("3 jobs match")
+    page.get_by_role("button", name="Retry all").click()
+    expect(page.locator("dialog[open] h2")).to_have_text("Retry all 3 jobs?")
+    page.get_by_role("button", name="No, leave it").click()
+    assert house.q.count(tenure.Filter(states=["dead"])).total == 3
+    page.get_by_role("button", name="Retry all").click()
+    _yes(page)
+    expect(page.locator(".toast")).to_contain_text("3 jobs were started anew")
+    expect(page.locator(".empty")).to_contain_text("No job matches")
+    assert house.q.count(tenure.Filter(states=["dead"])).total == 0
+
+
+def test_a_shift_click_selects_a_range_that_is_then_deleted(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    ticks = page.locator("tbody .tick input")
+    ticks.nth(0).click()
+    ticks.nth(2).click(modifiers=["Shift"])
+    expect(page.locator(".bar.on")).to_contain_text("3 jobs selected")
+    page.locator(".bar.on").get_by_role("button", name="Delete").click()
+    _yes(page)
+    expect(page.locator(".toast")).to_contain_text("3 jobs were deleted")
+    assert house.q.count(tenure.Filter(states=["dead"])).total == 0
+
+
+def test_a_job_is_shown_whole_and_retried_now_later_and_with_another_payload(tab: Tab, house: House) -> None:
+    seeded = seed(house)
+    page = tab.go(f"job/{seeded.dead}")
+    expect(page.locator(".explain")).to_contain_text("dead")
+    expect(page.locator("pre.trace")).to_contain_text('File "/app/mail.py", line 41')
+    expect(page.locator(".line-row .line")).to_have_count(1)
+    expect(page.locator("pre.exact", has_text="a2@b.c")).to_have_text(
+        '{"to":"a2@b.c","text":"the server did not answer"}'
+    )
+    page.get_by_role("button", name="Retry with edited payload").click()
+    page.locator("dialog[open] textarea").fill('{"to": ')
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast .problem")).to_contain_text("payload")
+    tab.complaints.clear()  # a browser notes each 400 by itself
+    page.get_by_role("button", name="Retry with edited payload").click()
+    page.locator("dialog[open] textarea").fill('{"to": "edited@b.c"}')
+    _yes(page)
+    expect(page.locator(".toast", has_text="enqueued as")).to_have_count(1)
+    assert house.q.count(tenure.Filter(payload={"to": "edited@b.c"})).total == 1
+    page.get_by_role("button", name="Retry at").click()
+    _yes(page)
+    expect(page.locator(".toast", has_text="enqueued as")).to_have_count(2)
+    assert house.q.count(tenure.Filter(states=["scheduled"], kinds=["send_email"])).total == 1
+    page.get_by_role("button", name="Retry now").click()
+    _yes(page)
+    expect(page.locator(".explain .state")).to_have_text("ready")
+
+
+def test_a_job_that_waits_is_cancelled_and_that_can_be_undone(tab: Tab, house: House) -> None:
+    seeded = seed(house)
+    page = tab.go(f"job/{seeded.ready}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    _yes(page)
+    expect(page.locator(".explain .state")).to_have_text("cancelled")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".explain .state")).to_have_text("ready")
+
+
+def test_a_job_shows_its_request_its_parent_and_its_children(tab: Tab, house: House) -> None:
+    seeded = seed(house)
+    page = tab.go(f"job/{seeded.hook}")
+    expect(page.locator(".panel", has_text="The request it came with")).to_contain_text("x-words")
+    page = tab.go(f"job/{seeded.parent}")
+    expect(page.locator(".panel", has_text="Jobs it made").locator("tbody tr")).to_have_count(2)
+    page.locator(".facts").get_by_role("link", name="night-import").click()
+    expect(page.locator(".gantt-row")).to_have_count(3)
+    expect(page.locator(".gantt-row.crit")).to_have_count(2)
+
+
+def test_a_queue_is_paused_and_resumed(tab: Tab, house: House) -> None:
+    seed(house)
+    row = tab.go("queues").locator('tr[data-queue="mail"]')
+    row.get_by_role("button", name="Pause").click()
+    _yes(tab.page)
+    expect(row.locator(".state-paused")).to_be_visible()
+    assert "mail" in house.q.paused()
+    row.get_by_role("button", name="Resume").click()
+    expect(row.locator(".state-paused")).to_have_count(0)
+    assert "mail" not in house.q.paused()
+
+
+def test_a_schedule_is_read_in_words_run_paused_and_resumed(tab: Tab, house: House) -> None:
+    house.q.schedule("nightly", "0 3 * * *", "report", {"n": 1})
+    card = tab.go("cron").locator('[data-cron="nightly"]')
+    expect(card.locator(".times li")).to_have_count(5)
+    card.get_by_role("button", name="Run now").click()
+    _yes(tab.page)
+    expect(tab.page.locator(".toast")).to_contain_text("enqueued as")
+    assert house.q.count(tenure.Filter(kinds=["report"])).total == 1
+    card.get_by_role("button", name="Pause").click()
+    expect(card.locator(".state-paused")).to_be_visible()
+    card.get_by_role("button", name="Resume").click()
+    expect(card.locator(".state-paused")).to_have_count(0)
+
+
+def test_what_was_done_is_kept_and_shown_with_who_did_it(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    page.get_by_role("button", name="Retry all").click()
+    _yes(page)
+    page = tab.go("system")
+    row = page.locator("tbody tr", has_text=re.compile("retry"))
+    expect(row).to_contain_text("operator")
+    expect(row).to_contain_text("state:dead")
+
+
+def test_an_error_is_replayed_at_a_pace_snoozed_and_woken_and_its_jobs_discarded(
+    tab: Tab, house: House
+) -> None:
+    seeded = seed(house)
+    house.q.add_figures("host-1", errors=[ErrorTally("f1", "send_email", "TimeoutError", "the server did not answer", seeded.dead, 3, 3)])  # fmt: skip
+    page = tab.go("errors")
+    group = page.locator('[data-fingerprint="f1"]')
+    expect(group).to_contain_text("the server did not answer")
+    group.get_by_role("button", name="Snooze").click()
+    _yes(page)
+    expect(group.get_by_role("button", name="Wake")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(group.get_by_role("button", name="Snooze")).to_be_visible()
+    group.get_by_role("button", name="Replay one").click()
+    _yes(page)
+    expect(page.locator(".toast", has_text="1 job was started anew")).to_be_visible()
+    house.q.cancel(seeded.dead)
+    group.get_by_role("button", name="Discard").click()
+    expect(page.locator("dialog[open] h2")).to_have_text("Delete all 2 jobs?")
+    page.get_by_role("button", name="No, leave it").click()
+    group.get_by_role("button", name="Replay all").click()
+    page.locator("dialog[open] input").fill("50")
+    _yes(page)
+    expect(page.locator(".toast", has_text="2 jobs were started anew")).to_be_visible()
+    assert house.q.count(tenure.Filter(states=["dead"])).total == 0

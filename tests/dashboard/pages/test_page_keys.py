@@ -1,0 +1,105 @@
+"""The keyboard, the filter box and the palette, on each store where the store has a say in it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+import tenure
+from tests.dashboard.house import House
+from tests.dashboard.pages.seeding import seed
+from tests.dashboard.pages.tab import Tab, opened
+
+
+def test_a_g_and_a_letter_lead_to_each_page(browser: Browser, light: House) -> None:
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("overview")
+        expect(page.locator("h1")).to_have_text("Overview")
+        for letter, name in zip("jeqwchso", ["Jobs", "Errors", "Queues", "Workers", "Cron", "Webhooks", "System", "Overview"], strict=True):  # fmt: skip
+            page.keyboard.press("g")
+            page.keyboard.press(letter)
+            expect(page.locator("h1")).to_have_text(name)
+        page.keyboard.press("?")
+        expect(page.locator("dialog[open]")).to_contain_text("find anything")
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+        tab.clean()
+
+
+def test_jobs_are_walked_selected_retried_and_cancelled_by_keys(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("x")
+    expect(page.locator(".bar.on")).to_contain_text("2 jobs selected")
+    page.keyboard.press("r")
+    expect(page.locator("dialog[open] h2")).to_have_text("Retry 2 jobs?")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    tab.go("jobs?q=state:ready")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    expect(page.locator("dialog[open] h2")).to_have_text("Cancel 1 job?")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    assert house.q.count(tenure.Filter(states=["cancelled"])).total == 1
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".explain .state")).to_have_text("ready")
+
+
+def test_the_filter_box_completes_says_where_a_mistake_is_and_makes_an_address(
+    tab: Tab, house: House
+) -> None:
+    seed(house)
+    page = tab.go("overview")
+    expect(page.locator("h1")).to_have_text("Overview")
+    page.keyboard.press("/")
+    box = page.locator("#filter")
+    expect(box).to_be_focused()
+    box.press_sequentially("sta")
+    expect(page.locator("#filter-list")).to_contain_text("state:")
+    page.keyboard.press("Tab")
+    expect(box).to_have_value("state:")
+    expect(page.locator("#filter-list")).to_contain_text("dead")
+    box.press_sequentially("de")
+    expect(page.locator("#filter-list li")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(box).to_have_value("state:dead")
+    page.keyboard.press("Escape")
+    box.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    assert page.url.endswith("#/jobs?q=state%3Adead")
+    box.fill("state:ded")
+    page.keyboard.press("Enter")
+    expect(page.locator(".filter-bad")).to_contain_text("^^^")
+    expect(page.locator(".filter-bad")).to_contain_text("dead")
+    tab.complaints.clear()  # a browser notes each 400 by itself
+
+
+@pytest.mark.parametrize(("typed", "lands"), [("err", "#/errors"), ("state:ready", "#/jobs?q=state%3Aready"), ("queue mail", "#/jobs?q=queue%3Amail")])  # fmt: skip
+def test_the_palette_finds_pages_filters_and_queues(
+    browser: Browser, light: House, typed: str, lands: str
+) -> None:
+    seed(light)
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("overview")
+        expect(page.locator(".tile").first).to_be_visible()
+        page.keyboard.press("Control+k")
+        page.locator(".palette input").fill(typed)
+        expect(page.locator(".palette li").first).to_contain_text(
+            typed.split(maxsplit=1)[0], ignore_case=True
+        )
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/{lands}")
+        tab.clean()

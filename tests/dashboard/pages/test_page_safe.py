@@ -1,0 +1,56 @@
+"""Whatever a job holds is shown as text: nothing stored is ever run, and a viewer can only look."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard.house import VIEWER, House
+from tests.dashboard.pages.seeding import seed
+from tests.dashboard.pages.tab import Tab, opened
+
+CORPUS = [
+    "<script>window.hurt=1</script>",
+    "<img src=x onerror=window.hurt=1>",
+    '"><svg onload=window.hurt=1>',
+    "javascript:window.hurt=1",
+    "</pre></script><script>window.hurt=1</script>",
+    "${window.hurt=1}{{window.hurt=1}}<!--",
+    "'-window.hurt=1-'`",
+    '<a href="javascript:window.hurt=1">x</a><iframe srcdoc="<script>parent.hurt=1</script>"></iframe>',
+]
+
+
+def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None:
+    words = " ".join(CORPUS)
+    seeded = seed(house, words)
+    for bad in CORPUS:
+        job = house.q.enqueue(bad[:60], {bad: bad}, queue=bad[:60], tags=[bad[:60]], group=bad[:60], flow=bad[:60], unique=bad, delay="1h")  # fmt: skip
+    house.q.schedule(CORPUS[1][:60], "0 3 * * *", CORPUS[0][:60], {"bad": CORPUS[2]})
+    house.q.pause(CORPUS[1][:60])
+    for route in ["overview", "jobs", f"job/{seeded.dead}", f"job/{seeded.hook}", f"job/{job.id}", "errors", "queues", "cron", "system"]:  # fmt: skip
+        page = tab.go(route)
+        expect(page.locator("#main .panel, #main .scroll, #main .group, #main .empty").first).to_be_visible()
+        assert page.evaluate("window.hurt") is None, route
+        assert (
+            page.locator("#main img, #main iframe, #main script, #main [onerror], #main [onload]").count()
+            == 0
+        ), route
+        assert page.locator('a[href^="javascript"]').count() == 0, route
+    page = tab.go(f"job/{seeded.dead}")
+    expect(page.locator("pre.trace")).to_contain_text("<img src=x onerror=window.hurt=1>")
+
+
+def test_a_viewer_sees_everything_and_is_offered_no_action(browser: Browser, light: House) -> None:
+    seed(light)
+    served = light.guarded()
+    with opened(browser, f"http://127.0.0.1:{served.port}", token=VIEWER) as tab:
+        page = tab.go("jobs?q=state:dead")
+        expect(page.locator("tbody tr")).to_have_count(3)
+        expect(page.locator(".top")).to_contain_text("viewer")
+        expect(page.get_by_role("button", name="Retry all")).to_have_count(0)
+        page.locator("tbody .tick input").first.click()
+        expect(page.locator(".bar.on")).to_be_visible()
+        expect(page.locator(".bar.on").get_by_role("button", name="Retry")).to_have_count(0)
+        page.keyboard.press("r")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+        tab.clean()
