@@ -25,11 +25,16 @@ _HERE = str(Path(__file__).parent)
 _REMEMBERED = 1_024
 
 
-def fingerprint(kind: str, error_kind: str, message: str, traceback: str | None) -> str:
-    """The name that failures alike have in common: 16 hex digits."""
+def fingerprint(kind: str, error_kind: object, message: object, traceback: object) -> str:
+    """The name that failures alike have in common: 16 hex digits. What is no text, though it should be, tells nothing."""
+    error_kind, message, traceback = map(_text, (error_kind, message, traceback))
     # The last line is the error's own words: without them, tracebacks from one place are one text, and are read once.
-    frames = "" if traceback is None else traceback[: traceback.rfind("\n", 0, -1) + 1]
+    frames = traceback[: traceback.rfind("\n", 0, -1) + 1]
     return _named(kind, error_kind, message[:_LONGEST], _own_frame(frames[-_DEEPEST:]))
+
+
+def _text(given: object) -> str:
+    return given if isinstance(given, str) else ""
 
 
 @lru_cache(_REMEMBERED)

@@ -167,7 +167,7 @@ def test_a_url_that_telegram_would_not_take_is_refused_before_it_is_asked(
         ({"secrets": []}, "bot", "source 'bot': it has no secret"),
         ({"secrets": ["env:NOSUCH"]}, "bot", "source 'bot': the secret env:NOSUCH is not set"),
         ({"secrets": ["env:BOT_TOKEN"]}, "bot", "a Telegram secret must be 1 to 256 characters"),
-        ({"retry": 5}, "bot", "source 'bot': retry: expected"),
+        ({"retry": 5}, "bot", "source 'bot': retry: must be a list"),
     ],
 )
 def test_what_is_missing_is_told_before_telegram_is_asked(

@@ -133,7 +133,9 @@ class Pool:
             place.rest, place.due = 0.0, 0.0
         elif self._stops:
             # Reported when all are gone: one that is still to be killed may be holding up the database.
-            log.error("pool: process %d %s", process.pid, told(code))
+            # By SIGTERM ends who was told to before it could listen: it had only been starting.
+            level = logging.INFO if code == -signal.SIGTERM else logging.ERROR
+            log.log(level, "pool: process %d %s", process.pid, told(code))
             self._unreported.append((process.pid, code))
         else:
             self._report(process.pid, code)
