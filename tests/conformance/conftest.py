@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 import tenure
 from tests.support.clock import MovedClock
 from tests.support.places import WAYS, Loop, Place
+from tests.support.schemas import take
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def loop() -> Iterator[Loop]:
 
 def _place(store: str, way: str, tmp_path: Path, postgres_url: str, loop: Loop) -> Place:
     path = tmp_path / "jobs.db"
-    schema = f"t_{uuid4().hex[:16]}"
+    schema = take() if store == "postgres" else ""
     urls = {
         "sqlite": f"sqlite:///{path}",
         "shared": f"sqlite:///{path}?shared=true",

@@ -20,6 +20,7 @@ import apsw
 import psycopg
 
 import tenure
+from tests.support.schemas import give_back
 
 __all__ = ["WAYS", "Caller", "Place", "Tx"]
 
@@ -113,13 +114,11 @@ class Place:
         return cast("tenure.Queue", queue)
 
     def close(self) -> None:
-        """Close every queue, and drop the schema."""
+        """Close every queue, and give the schema back."""
         for queue in self._open:
             queue.close()
         if self.store == "postgres":
-            with psycopg.connect(self.postgres_url, autocommit=True) as connection:
-                connection.execute("SET client_min_messages = warning")
-                connection.execute(f'DROP SCHEMA IF EXISTS "{self.schema}" CASCADE'.encode())
+            give_back(self.postgres_url, self.schema)
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         """Run SQL of the test's own on the store, committed at once; `tenure.` and `tenure_` both name our tables."""
