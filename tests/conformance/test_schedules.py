@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -447,7 +448,7 @@ def test_a_schedule_that_is_not_understood_is_reported_and_stops_no_other(
     cq: tenure.Queue, clock: MovedClock, place: Place, column: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     # A name of its own for each test: a problem is reported once.
-    broken = f"broken-{place.schema}"
+    broken = f"broken-{uuid4().hex}"
     for name in ("a", broken, "z"):
         cq.schedule(name, "@hourly", "k")
     place.sql(f"UPDATE tenure.schedules SET {column} WHERE name = '{broken}'")
