@@ -108,7 +108,7 @@ def test_told_twice_while_a_handler_blocks_the_event_loop_it_gives_back_what_it_
 
 
 def test_told_twice_a_pool_gives_back_what_runs_where_the_event_loop_is_blocked(scene: Scene) -> None:
-    jobs = _blocked(scene, "sleeps")
+    jobs = scene.enqueue("sleeps", seconds=3_600)  # alone: the other process would do what waits behind it
     pool = scene.start("--processes", "2", "--grace", "600s", "--lease", "600s")
     scene.begun(jobs[0])
     pool.send(signal.SIGTERM)
