@@ -168,3 +168,31 @@ def test_a_process_that_cannot_be_started_is_tried_again_and_the_pool_lives(tmp_
     assert pool.wait(60) == 0
     assert "No such file or directory" in log.read_text()
     assert "it is tried again in 1 s" in log.read_text()
+
+
+def test_a_process_that_does_not_hear_the_second_word_is_told_it_again(tmp_path: Path) -> None:
+    program, heard = tmp_path / "program", tmp_path / "heard"
+    program.write_text(
+        f"#!{sys.executable}\nimport signal, sys\n"
+        f"def hear(number, _):\n    with open({str(heard)!r}, 'a') as file: file.write(f'{{number}}\\n')\n"
+        "signal.signal(signal.SIGTERM, hear)\nsignal.signal(signal.SIGINT, hear)\nhear(0, None)\n"
+        f"while open({str(heard)!r}).read().split().count('2') < 6: signal.pause()\n"
+    )
+    program.chmod(0o700)
+    pool = subprocess.Popen(
+        [sys.executable, "-c", _POOL, f"sqlite:///{tmp_path}/jobs.db", str(program)], cwd=ROOT
+    )
+
+    def words(number: int) -> int:
+        return heard.read_text().split().count(str(int(number))) if heard.exists() else 0
+
+    try:
+        until(lambda: words(0) == 2)
+        pool.terminate()
+        until(lambda: words(signal.SIGTERM) == 2)
+        pool.terminate()
+        assert pool.wait(60) == 0
+    finally:
+        pool.kill()
+    assert words(signal.SIGINT) >= 6
+    assert words(signal.SIGTERM) == 2

@@ -29,6 +29,9 @@ NUMBER = "TENURE_POOL_NUMBER"
 
 log = logging.getLogger("tenure")
 _LOOK = 0.1
+_AGAIN = 1.0
+"""How soon the second word is said again. A signal that comes while another is on its way may be taken by any thread, and the
+interpreter hears of it when its main thread does something: which a handler may keep from it."""
 _STEADY = 30.0
 _FIRST_REST, _LONGEST_REST = 0.5, 30.0
 
@@ -66,6 +69,7 @@ class Pool:
         self._command = list(command or child_command(address, settings))
         self._places = [_Place(n) for n in range(processes)]
         self._stops = 0
+        self._say_again = 0.0
         self._unreported: list[tuple[int, int]] = []
         self._queue: Queue | None = None
 
@@ -92,6 +96,10 @@ class Pool:
             self._deadline = time.monotonic() + grace + 2
             # Should the database keep the parent from leaving, the kernel ends it.
             signal.setitimer(signal.ITIMER_REAL, grace + 10)
+        self._pass_on_to_all()
+
+    def _pass_on_to_all(self) -> None:
+        self._say_again = time.monotonic() + _AGAIN
         for place in self._places:
             self._pass_on(place)
 
@@ -109,6 +117,8 @@ class Pool:
                 self._start(place)
         if self._stops and time.monotonic() > self._deadline:
             return False
+        if self._stops > 1 and time.monotonic() > self._say_again:
+            self._pass_on_to_all()
         return not self._stops or any(p.process is not None for p in self._places)
 
     def _start(self, place: _Place) -> None:
