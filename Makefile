@@ -37,8 +37,8 @@ test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim"
 	@echo "running the tests …"
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(ARGS)
 
-proof: $(VENV)/.developed ## Play the long scenes that `test` leaves out
-	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m proof $(ARGS)
+proof: $(VENV)/.developed ## Play the whole proof: model, kills, faults, cuts, time (up to 40 minutes)
+	@TENURE_DEPTH=proof $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m proof $(ARGS)
 
 lint: $(VENV)/.developed ## Check style and formatting (ruff)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "lint: not clean; 'make fmt' repairs what a tool can"; exit 1; }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.proof import depth, tally
 from tests.support import chromium, postgres
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
@@ -15,6 +16,7 @@ _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
 def pytest_configure(config: pytest.Config) -> None:
     # A developer's own queue is not for tests.
     os.environ.pop("TENURE_URL", None)
+    depth.draw_seed()
     if not hasattr(config, "workerinput"):
         config.stash[_SERVER] = postgres.serve_run()
 
@@ -27,6 +29,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Where the pages could not be played, say so: nothing is left out in silence."""
     if chromium.find() is None:
         terminalreporter.write_line(chromium.MISSING, yellow=True)
+    tally.report(terminalreporter)
 
 
 @pytest.fixture(scope="session")
