@@ -1,0 +1,75 @@
+"""The database checks itself: whatever was killed or cut, its pages and indexes agree.
+
+SQLite has a check of its own. PostgreSQL's is the extension amcheck; where the binaries come without it, each index is counted
+against its table instead.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any, Literal
+
+import apsw
+import psycopg
+from psycopg import sql
+
+from tenure.config import PostgresPlace, SqlitePlace, locate
+
+__all__ = ["intact"]
+
+Means = Literal["integrity_check", "amcheck", "counts"]
+
+_INDEXES = """
+SELECT i.indexrelid::regclass::text, i.indrelid::regclass::text, pg_get_expr(i.indpred, i.indrelid)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+WHERE c.relnamespace = %s::text::regnamespace AND a.amname = 'btree' AND c.relpersistence = 'p' AND i.indisvalid
+"""
+
+
+def intact(url: str) -> Means:
+    """Raises unless the store at this URL is sound; by which means that was asked."""
+    place = locate(url)
+    if isinstance(place, PostgresPlace):
+        with psycopg.connect(place.conninfo, autocommit=True) as server:
+            return _server(server, place.schema)
+    _file(place)
+    return "integrity_check"
+
+
+def _file(place: SqlitePlace) -> None:
+    # By the library that Tenure itself uses for this file: two libraries in one process drop each other's locks.
+    connect: Any = sqlite3.connect if place.shared else apsw.Connection
+    with closing(connect(place.path)) as file:
+        file.execute("PRAGMA busy_timeout = 10000")
+        for check in ("integrity_check", "foreign_key_check"):
+            found = [row for row in file.execute(f"PRAGMA {check}").fetchall() if row != ("ok",)]
+            assert not found, f"{check} of {place.path}: {found[:3]}"
+
+
+def _server(server: psycopg.Connection, schema: str) -> Means:
+    server.execute("SET client_min_messages = warning")
+    indexes = server.execute(_INDEXES, (schema,)).fetchall()
+    assert indexes, f"no index in the schema {schema}"
+    offered = server.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'amcheck'").fetchone()
+    if offered is None:
+        for index, table, where in indexes:
+            _count(server, index, table, where)
+        return "counts"
+    server.execute("CREATE EXTENSION IF NOT EXISTS amcheck WITH SCHEMA public")
+    for index, _, _ in indexes:
+        server.execute("SELECT public.bt_index_check(%s::regclass, heapallindexed => true)", (index,))
+    return "amcheck"
+
+
+def _count(server: psycopg.Connection, index: str, table: str, where: str | None) -> None:
+    """As many rows by the index as by the table itself."""
+    text = sql.SQL(f"SELECT count(*) FROM {table} WHERE {where or 'true'}")
+    ways = {"table": ("indexscan", "indexonlyscan", "bitmapscan"), "index": ("seqscan", "bitmapscan")}
+    found = {}
+    for way, not_by in ways.items():
+        with server.transaction():
+            for plan in not_by:
+                server.execute(f"SET LOCAL enable_{plan} = off")
+            found[way] = server.execute(text).fetchone()
+    assert found["table"] == found["index"], f"{index} and {table} do not agree: {found}"

@@ -1,0 +1,106 @@
+"""The ledger notices what a run must not do: a proof that cannot fail proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tests.proof.ledger import Acks, Effects, at_rest, balance, intact
+from tests.support.fresh import KINDS, Kind, fresh_url
+
+
+@pytest.fixture(params=KINDS)
+def url(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[str]:
+    kind: Kind = request.param
+    with fresh_url(kind, tmp_path, postgres_url) as made:
+        yield made
+
+
+@pytest.fixture
+def q(url: str) -> Iterator[tenure.Queue]:
+    with tenure.open(url) as queue:
+        yield queue
+
+
+def work(q: tenure.Queue, effects: Effects, times: int = 1) -> tenure.Claim:
+    """Run what is next, so many times in one claim, and settle it."""
+    [claim] = q.claim()
+    for _ in range(times):
+        effects.add(claim)
+    assert q.settle(claim, tenure.Done())
+    return claim
+
+
+def test_a_run_without_faults_balances_and_its_store_is_intact(
+    q: tenure.Queue, url: str, tmp_path: Path
+) -> None:
+    acks, effects = Acks(tmp_path / "acks"), Effects(tmp_path / "effects")
+    acks.add(*(answer.id for answer in q.enqueue_many([tenure.NewJob(kind="k")] * 60)))
+    for _ in range(60):
+        work(q, effects)
+    at_rest(q)
+    made = balance(q, acks.read(), tried=(), effects=effects.read(), g4={"k": acks.read()})
+    assert (made.acked, made.done, made.dead, made.doubled, made.losses) == (60, 60, 0, 0, 0)
+    assert intact(url) in {"integrity_check", "amcheck", "counts"}
+
+
+def test_a_line_that_a_kill_cut_short_is_no_promise(tmp_path: Path) -> None:
+    acks = Acks(tmp_path / "acks")
+    kept = "019a0000-0000-7000-8000-000000000001"
+    (tmp_path / "acks").write_text(f"{kept}\n019a0000-0000-7")
+    acks.add(kept)
+    (tmp_path / "acks").write_text((tmp_path / "acks").read_text() + kept)
+    assert acks.read() == [kept, kept]
+
+
+def test_a_lost_job_a_strange_one_and_one_that_goes_on_are_noticed(q: tenure.Queue) -> None:
+    job = q.enqueue("k").id
+    with pytest.raises(AssertionError, match="1 jobs were acknowledged and are not there"):
+        balance(q, [job, "019a0000-0000-7000-8000-000000000001"])
+    with pytest.raises(AssertionError, match="1 jobs are there that nobody enqueued"):
+        balance(q, [], tried=[])
+    with pytest.raises(AssertionError, match=r"rest where none should: {'ready': 1}"):
+        balance(q, [job])
+    with pytest.raises(AssertionError, match=r"never ended: {'ready': 1}"):
+        at_rest(q, 0)
+    assert balance(q, [job], allow=["ready"]).pending == 1
+
+
+def test_a_run_more_than_there_were_claims_is_noticed(q: tenure.Queue, tmp_path: Path) -> None:
+    effects = Effects(tmp_path / "effects")
+    job = q.enqueue("k").id
+    [claim] = q.claim()
+    effects.add(claim)
+    assert q.settle(claim, tenure.Release())
+    work(q, effects)
+    assert balance(q, [job], effects=effects.read()).doubled == 1
+    effects.add(claim)
+    with pytest.raises(AssertionError, match="was claimed 2 times and ran 3 times"):
+        balance(q, [job], effects=effects.read())
+
+
+def test_an_effect_of_g4_that_is_missing_there_twice_or_without_its_job_is_noticed(
+    q: tenure.Queue, tmp_path: Path
+) -> None:
+    job = q.enqueue("k").id
+    work(q, Effects(tmp_path / "effects"))
+    waits = q.enqueue("k").id
+    for rows, words in (
+        ([], "without the effect"),
+        ([job, job], "happened twice"),
+        ([job, waits], "not done"),
+    ):
+        with pytest.raises(AssertionError, match=words):
+            balance(q, [job], g4={"k": rows}, allow=["done", "ready"])
+
+
+def test_a_stale_settle_that_stands_and_a_lease_that_is_overdue_are_noticed(q: tenure.Queue) -> None:
+    job = q.enqueue("k").id
+    with pytest.raises(AssertionError, match="was not refused"):
+        balance(q, [job], stale=[False, True], allow=["ready"])
+    q.claim(lease="1us")
+    with pytest.raises(AssertionError, match="a lease is overdue at rest"):
+        balance(q, [job], allow=["running"])
