@@ -14,7 +14,7 @@ from tests.gateway.ledger import ADDRESS, SECRET, SETTINGS
 from tests.support.child import ROOT
 from tests.support.workers import Scene, until
 
-__all__ = ["GatewayProcess"]
+__all__ = ["GatewayProcess", "keep_port"]
 
 _PATIENCE = 60.0
 
@@ -24,7 +24,7 @@ class GatewayProcess:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._kept = _keep_port()
+        self._kept = keep_port()
         self.port: int = self._kept.getsockname()[1]
         if sys.platform != "linux":  # elsewhere nobody else may listen where we are bound
             self._kept.close()
@@ -93,7 +93,7 @@ class GatewayProcess:
         self.process.wait(_PATIENCE)
 
 
-def _keep_port() -> socket.socket:
+def keep_port() -> socket.socket:
     """A port that no outgoing connection is given while nobody listens there."""
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

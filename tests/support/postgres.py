@@ -183,16 +183,17 @@ class PostgresServer:
     def _create(self) -> None:
         directory = self._directory = server_directory(self._user, prefix="tenure-pg-")
         self.binaries = _reachable(self.binaries, self._user, directory)
-        made = run_as(
-            self._user,
-            [
-                *(self.binaries / "initdb", "--pgdata", directory / "data", "--username=postgres"),
-                *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
-            ],
-            cwd=directory,
-        )
+        command = self._making(directory / "data")
+        made = run_as(self._user, command, cwd=directory)
         if made.returncode != 0:
-            raise ServerDidNotStart(f"initdb failed:\n{made.stdout}{made.stderr}")
+            raise ServerDidNotStart(f"{Path(command[0]).name} failed:\n{made.stdout}{made.stderr}")
+
+    def _making(self, data: Path) -> list[str | Path]:
+        """The command that makes this server's data."""
+        return [
+            *(self.binaries / "initdb", "--pgdata", data, "--username=postgres"),
+            *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
+        ]
 
     def _launch(self, port: int) -> None:
         settings = {

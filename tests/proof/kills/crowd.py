@@ -1,0 +1,194 @@
+"""A crowd on one store: workers, producers and a janitor, each killed as soon as it has done something, and started again.
+
+Who is killed next, and how long after its first sign of life, is drawn from the seed. At the end the producers stop, what is
+left is done, and the ledger has to balance.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tenure
+from tests.proof.kills import producer, works
+from tests.proof.kills.forged import Forge, Forged
+from tests.proof.ledger import Acks, Balance, Effects, at_rest, balance, intact
+from tests.support.workers import Scene, open_scene, until
+
+__all__ = ["Actor", "Crowd", "Tail", "open_crowd"]
+
+_PID = re.compile(rb":(\d+):[0-9a-f-]{36}\n")
+_MOMENT = 0.06
+"""The longest time between a sign of life and a kill, in seconds."""
+_STALE = 5
+
+
+class Tail:
+    """How often each process has run a handler so far, read from the end of the file of effects."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at, self._kept = path, 0, b""
+        self.runs: Counter[int] = Counter()
+
+    def look(self, pid: int) -> int:
+        """How many handlers this process (with its children) has run."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                said = file.read()
+            self._at += len(said)
+            whole, newline, self._kept = (self._kept + said).rpartition(b"\n")
+            self.runs.update(map(int, _PID.findall(whole + newline)))
+        return self.runs[pid]
+
+
+@dataclass
+class Actor:
+    """Somebody in the crowd: what it runs, and how one sees that the process of this pid has done something."""
+
+    name: str
+    run: str
+    args: tuple[str, ...]
+    sign: Callable[[int], bool]
+    draws: bool = False
+    """Whether it is told what to draw from."""
+    starts: int = 0
+    process: Forged | None = field(default=None, repr=False)
+
+
+class Crowd:
+    """Whoever works on a scene's store."""
+
+    def __init__(self, scene: Scene, forge: Forge, chance: random.Random, *, g4: bool) -> None:
+        self.scene, self.forge, self.chance, self.g4 = scene, forge, chance, g4
+        self.tail = Tail(scene.folder / "effects")
+        self.actors: list[Actor] = []
+        self.kills: Counter[str] = Counter()
+        self._stale: list[tenure.Claim] = []
+
+    def add_worker(self, name: str, *args: str) -> Actor:
+        """`tenure worker`, known to live once it has run a handler."""
+        return self._add(
+            Actor(
+                name, "tenure.cli:main", ("worker", works.ADDRESS, *args), lambda pid: self.tail.look(pid) > 0
+            )
+        )
+
+    def add_producer(self, name: str, pace: float, *words: str) -> Actor:
+        """Somebody who enqueues, known to live once something more was acknowledged."""
+        acks, seen = Acks(self.scene.folder / f"acks-{name}"), {0: 0}
+        g4 = ("g4",) if self.g4 else ()
+
+        def sign(pid: int) -> bool:
+            return acks.count() > seen.setdefault(pid, acks.count())
+
+        return self._add(Actor(name, producer.RUN, (str(pace), *g4, *words), sign, draws=True))
+
+    def add_janitor(self) -> Actor:
+        """`tenure janitor`: one that has nothing to do gives no sign, so it may be killed while it starts."""
+        return self._add(Actor("janitor", "tenure.cli:main", ("janitor", works.ADDRESS), lambda _: True))
+
+    def start(self, actor: Actor) -> Forged:
+        """Start it, or start it again."""
+        actor.starts += 1
+        drawn = (actor.name, f"{self.chance.random()}") if actor.draws else ()
+        actor.process = self.forge.start(actor.name, actor.run, *drawn, *actor.args)
+        actor.sign(actor.process.pid)
+        return actor.process
+
+    def strike(self, kills: int) -> None:
+        """Kill so many, one after another, seldom all at once; each is started again at once."""
+        last: Actor | None = None
+        while self.kills.total() < kills:
+            if self.chance.random() < 0.02:
+                self._kill(*self.actors)
+                continue
+            last = victim = self.chance.choice([actor for actor in self.actors if actor is not last])
+            self.see(victim)
+            time.sleep(self.chance.uniform(0, _MOMENT))
+            self._kill(victim)
+
+    def see(self, actor: Actor) -> None:
+        """Wait until it has done something since it was started."""
+        process = actor.process
+        assert process is not None
+        try:
+            until(lambda: actor.sign(process.pid))
+        except AssertionError:
+            raise AssertionError(f"{actor.name} does nothing:\n{process.log[-3000:]}") from None
+
+    def hold_stale(self) -> None:
+        """Claim a few jobs and let their leases run out: whoever settles them at the end has lost them."""
+        answers = self.scene.q.enqueue_many([tenure.NewJob(kind="note", payload={})] * _STALE)
+        Acks(self.scene.folder / "acks-stale").add(*(answer.id for answer in answers))
+        self._stale = self.scene.q.claim(_STALE, lease="100ms")
+        assert len(self._stale) == _STALE
+
+    def acked(self) -> list[str]:
+        """Everything that was acknowledged."""
+        return [job for path in self.scene.folder.glob("acks-*") for job in Acks(path).read()]
+
+    def rest(self, within: float = 100.0) -> None:
+        """The producers stop, and everything that they enqueued ends."""
+        (self.scene.folder / "stop").touch()
+        for actor in self.actors:
+            if actor.draws and actor.process is not None:
+                assert actor.process.left() == 0, actor.process.log[-3000:]
+        at_rest(self.scene.q, within)
+
+    def balance(self) -> Balance:
+        """The ledger; raises if it does not balance."""
+        q = self.scene.q
+        killed = sum(n for name, n in self.kills.items() if name.startswith("producer"))
+        unheard = producer.unanswered(self.scene.folder, killed)
+        stale = q.settle_many([(claim, tenure.Done()) for claim in self._stale]) if self._stale else []
+        rows = [job for (job,) in self.scene.sql("SELECT job FROM tenure.effects")] if self.g4 else None
+        made = balance(
+            q,
+            self.acked(),
+            effects=Effects(self.scene.folder / "effects").read(),
+            g4=None if rows is None else {works.G4: rows},
+            snoozing=works.SNOOZING,
+            stale=stale,
+            allow=("done", "dead"),
+        )
+        assert made.stored - made.acked <= unheard, (
+            f"{made.stored - made.acked} jobs more than were acknowledged"
+        )
+        intact(self.scene.url)
+        return made
+
+    def _add(self, actor: Actor) -> Actor:
+        self.actors.append(actor)
+        self.start(actor)
+        return actor
+
+    def _kill(self, *victims: Actor) -> None:
+        for victim in victims:
+            if victim.process is not None:
+                victim.process.kill()
+                self.kills[victim.name] += 1
+        for victim in victims:
+            self.start(victim)
+
+
+@contextmanager
+def open_crowd(
+    url: str, folder: Path, chance: random.Random, *, g4: bool, reach: str | None = None
+) -> Iterator[Crowd]:
+    """An empty crowd on a fresh store; `reach` is the URL by which the crowd finds it, if not the same."""
+    with open_scene(url, folder) as scene:
+        scene.max_crashes = 1_000  # a job may be in flight at every kill, and is not to blame
+        if g4:
+            scene.sql(works.TABLE)
+        forge = Forge(scene, works.__name__, producer.__name__, url=reach)
+        try:
+            yield Crowd(scene, forge, chance, g4=g4)
+        finally:
+            forge.close()

@@ -1,0 +1,53 @@
+"""G1, G2, G4, G5: whoever is killed, and whenever, nothing acknowledged is lost and nothing is stuck."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.proof import depth
+from tests.proof.kills.crowd import open_crowd
+from tests.proof.tally import Tally
+from tests.support.fresh import Kind, fresh_url
+
+_KILLS = depth.of(test=30, proof=64, torture=100)
+_ROUNDS = depth.of(test=2, proof=5)
+_FEW = depth.of(test=12, proof=64, torture=100)
+
+SCENES: list[tuple[Kind, int, int]] = [
+    *(("sqlite", number, _KILLS) for number in range(1, _ROUNDS + 1)),
+    *(("postgres", number, _KILLS) for number in range(1, _ROUNDS + 1)),
+    *(("shared", number, _FEW) for number in range(1, depth.of(test=1, proof=2) + 1)),
+]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("store", "number", "kills"), SCENES, ids=[f"{kind}-{n}" for kind, n, _ in SCENES])
+def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_lost(
+    store: Kind, number: int, kills: int, tmp_path: Path, postgres_url: str, seed: int, tally: Tally
+) -> None:
+    chance = random.Random(f"{seed}-kills-{store}-{number}")
+    with (
+        fresh_url(store, tmp_path, postgres_url) as url,
+        open_crowd(url, tmp_path, chance, g4=store != "sqlite") as crowd,
+    ):
+        crowd.hold_stale()
+        workers = [
+            crowd.add_worker("worker-a", "-c", "4", "--children", "1"),
+            crowd.add_worker("worker-b", "-c", "2", "--children", "1", "--no-janitor"),
+        ]
+        crowd.add_producer("producer-a", 0.005)
+        crowd.add_producer("producer-b", 0.005, "async")
+        crowd.add_janitor()
+        crowd.strike(kills)
+        crowd.rest()
+        made = crowd.balance()
+        assert [w.process.leave() for w in workers if w.process is not None] == [0, 0]
+    tally(
+        kills=crowd.kills.total(),
+        jobs=made.stored,
+        losses=made.losses,
+        crashes=made.crashes,
+    )

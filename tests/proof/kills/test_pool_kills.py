@@ -1,0 +1,73 @@
+"""Pools (--processes N): parents and workers are killed; children of a killed parent leave by themselves, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.proof import depth
+from tests.proof.kills.crowd import Actor, Crowd, open_crowd
+from tests.proof.tally import Tally
+from tests.support.fresh import Kind, fresh_url
+from tests.support.workers import alive, until
+
+_CHILD = re.compile(r"pool: process \d+ of \d+ has pid (\d+)")
+_PROCESSES = 2
+STORES: list[Kind] = ["sqlite", "postgres"]
+
+
+def living(pool: Actor) -> list[int]:
+    """The processes of a pool that live, those of a killed parent among them."""
+    assert pool.process is not None
+    return [pid for pid in map(int, _CHILD.findall(pool.process.log)) if alive(pid)]
+
+
+def working(crowd: Crowd, pool: Actor, ended: set[int]) -> list[int]:
+    """Those that live and have run a job."""
+    return [pid for pid in living(pool) if pid not in ended and crowd.tail.look(pid)]
+
+
+def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
+    """Kill workers of the pool, and the parent of all of them, in an order that was drawn."""
+    blows = ["parent"] * parents + ["child"] * children
+    crowd.chance.shuffle(blows)
+    orphans: set[int] = set()
+    for blow in blows:
+        until(partial(working, crowd, pool, orphans))
+        if blow == "child":
+            os.kill(crowd.chance.choice(working(crowd, pool, orphans)), signal.SIGKILL)
+        else:
+            assert pool.process is not None
+            orphans.update(living(pool))
+            pool.process.kill()
+            crowd.start(pool)
+        crowd.kills[blow] += 1
+    until(lambda: not any(map(alive, orphans)))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("store", STORES)
+def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_lost(
+    store: Kind, tmp_path: Path, postgres_url: str, seed: int, tally: Tally
+) -> None:
+    chance = random.Random(f"{seed}-pools-{store}")
+    with (
+        fresh_url(store, tmp_path, postgres_url) as url,
+        open_crowd(url, tmp_path, chance, g4=store != "sqlite") as crowd,
+    ):
+        pool = crowd.add_worker(
+            "pool", "--processes", str(_PROCESSES), "-c", "4", "--children", "1", "--grace", "10s"
+        )
+        crowd.add_producer("producer", 0.05)
+        strike(crowd, pool, parents=depth.of(test=1, proof=10), children=depth.of(test=2, proof=20))
+        crowd.rest()
+        made = crowd.balance()
+        assert pool.process is not None
+        assert pool.process.leave() == 0
+    tally(kills=crowd.kills.total(), jobs=made.stored, losses=made.losses, crashes=made.crashes)

@@ -1,0 +1,1 @@
+"""A PostgreSQL that restarts, dies, cuts connections and fails over, while a crowd works on it."""
