@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,14 +180,20 @@ class Crowd:
 
 @contextmanager
 def open_crowd(
-    url: str, folder: Path, chance: random.Random, *, g4: bool, reach: str | None = None
+    url: str,
+    folder: Path,
+    chance: random.Random,
+    *,
+    g4: bool,
+    reach: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Crowd]:
     """An empty crowd on a fresh store; `reach` is the URL by which the crowd finds it, if not the same."""
     with open_scene(url, folder) as scene:
         scene.max_crashes = 1_000  # a job may be in flight at every kill, and is not to blame
         if g4:
             scene.sql(works.TABLE)
-        forge = Forge(scene, works.__name__, producer.__name__, url=reach)
+        forge = Forge(scene, works.__name__, producer.__name__, url=reach, **(environment or {}))
         try:
             yield Crowd(scene, forge, chance, g4=g4)
         finally:

@@ -38,7 +38,9 @@ class Pair:
     """A primary and its synchronous standby."""
 
     def __init__(self) -> None:
-        self.primary = PostgresServer(durable=False, settings={"wal_keep_size": "64MB"})
+        self.primary = PostgresServer(
+            durable=False, settings={"wal_keep_size": "64MB", "wal_retrieve_retry_interval": "200ms"}
+        )
         self.standby: PostgresServer | None = None
 
     def __enter__(self) -> Self:
