@@ -16,6 +16,8 @@ __all__ = [
     "NETWORK",
     "claim_library",
     "filesystem",
+    "is_at",
+    "key_of",
     "network_filesystem",
     "prepare_file",
     "release_library",
@@ -85,6 +87,20 @@ def same_file(one: str, other: str) -> bool:
         return Path(one).samefile(other)
     except OSError:
         return False
+
+
+def key_of(path: str) -> tuple[int, int] | None:
+    """Which file a path names now; None: none."""
+    try:
+        info = os.stat(path)  # noqa: PTH116 - asked at every call: a Path costs as much again
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino
+
+
+def is_at(path: str, key: tuple[int, int] | None) -> bool:
+    """Whether the path still names the file that was opened there."""
+    return key is not None and key_of(path) == key
 
 
 def filesystem(folder: str) -> str | None:

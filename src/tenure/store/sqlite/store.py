@@ -1,11 +1,13 @@
 """Jobs in one SQLite file.
 
 A store has one connection that writes and one that reads, each used by one thread at a time. A transaction starts with
-BEGIN IMMEDIATE, so it never fails half way because somebody else wrote first. `now` is the machine's clock.
+BEGIN IMMEDIATE, so it never fails half way because somebody else wrote first. `now` is the machine's clock. Nothing is
+answered from a file that its path no longer names: what was asked is asked again of the one that is there.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from tenure.clock import machine_micros
 from tenure.config import SqlitePlace
 from tenure.errors import StoreRefused, UsageError
 from tenure.newjob import BareParams
-from tenure.store.base import Make, Watch, with_patience
+from tenure.store.base import Broken, Make, Watch, with_patience
 from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
@@ -25,12 +27,13 @@ from tenure.store.plan import Result, Statement, run
 from tenure.store.sqlite.bind import bound, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
-from tenure.store.sqlite.file import claim_library, prepare_file, release_library, same_file
+from tenure.store.sqlite.file import claim_library, is_at, key_of, prepare_file, release_library, same_file
 from tenure.store.sqlite.watch import SqliteWatch
 
 __all__ = ["APPLICATION", "META", "SqliteRunner", "SqliteStore", "applied", "table_exists"]
 
 T = TypeVar("T")
+log = logging.getLogger("tenure")
 OLDEST: Final = (3, 37, 0)
 APPLICATION: Final = 0x74656E75
 META: Final = "CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"
@@ -112,14 +115,15 @@ class SqliteStore:
         self._insert = self.dialect.statements["enqueue_one"].text
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
-        self._held: list[tuple[int, int]] = []
+        self._held: list[tuple[int, int] | None] = [None, None]
+        self._log: tuple[int, int] | None = None
         self._watches: WeakSet[SqliteWatch] = WeakSet()
         self._forking: list[SqliteWatch] = []
-        self._closed = False
+        self._closed = self._ready = False
         self._syncing, self._may_relax = True, False
         _stores.add(self)
         try:
-            with_patience(lambda _: self._prepare(), patience=patience, repeatable=True)
+            with_patience(lambda _: self._prepare(first=True), patience=patience, repeatable=True)
         except BaseException:
             self.close()
             raise
@@ -141,14 +145,21 @@ class SqliteStore:
         which = 1 if reads else 0
 
         def once(again: bool) -> T:
+            if not self._ready:
+                self._prepare()
             with self._locks[which]:
                 try:
+                    if self._held[0] not in (None, self._held[which]):
+                        self._let_go(which)  # the writer has another file since
                     link = self._links[which] or self._link(which)
                     if which == 0 and promises != self._syncing and self._may_relax:
                         self._sync(link, promises)
-                    return run(make(again), SqliteRunner(link, self.dialect.statements))
+                    answer = run(make(again), SqliteRunner(link, self.dialect.statements))
                 except DriverError as cause:
                     raise meaning(cause, self.place.path) from cause
+                if not is_at(self.place.path, self._held[which]):
+                    raise self._lost()
+                return answer
 
         return with_patience(once, patience=self._patience, repeatable=repeatable)
 
@@ -165,6 +176,9 @@ class SqliteStore:
                     job["now"] = machine_micros()
                 link.query(self._insert, job)
             except DriverError:
+                return False
+            if not is_at(self.place.path, self._held[0]):
+                self._lost()
                 return False
         return True
 
@@ -219,22 +233,30 @@ class SqliteStore:
 
     def _let_go(self, which: int) -> None:
         link, self._links[which] = self._links[which], None
-        if link is not None:
+        key, self._held[which] = self._held[which], None
+        if link is not None and key is not None:
             link.close()
-            release_library(self._held.pop())
+            release_library(key)
+
+    def _lost(self) -> Broken:
+        """The path names another file, or none, and nobody else finds ours any more: look there again before the next call."""
+        self._ready = False
+        why = f"{self.place.path} was removed or replaced under this process"
+        log.warning("%s", why)
+        return Broken(FileNotFoundError(self.place.path), f"{why}; put the file back", asked=False)
 
     def _link(self, which: int) -> Link:
         if self._closed:
             raise UsageError("this queue is closed; open it again")
         link = self._links[which]
         if link is None:
-            link, key = self._connect()
+            link, self._held[which] = self._connect()
             self._links[which] = link
-            self._held.append(key)
             if which == 0:
                 # Without a write-ahead log, a commit that does not wait could damage the file.
                 [(mode,)] = link.query("PRAGMA journal_mode", {})
                 self._syncing, self._may_relax = True, mode == "wal" and self.place.durability == "full"
+                self._log = key_of(f"{self.place.path}-wal")
         return link
 
     def _sync(self, link: Link, full: bool) -> None:
@@ -278,20 +300,37 @@ class SqliteStore:
             link.query("PRAGMA auto_vacuum = INCREMENTAL", {})
         if not place.shared or tables == 0:
             link.query("PRAGMA journal_mode = WAL", {})
-        link.query(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}", {})
+        [(mode,)] = link.query("PRAGMA journal_mode", {})
+        # A rollback journal commits by being deleted, and only EXTRA waits until that too is on the disk.
+        full = "FULL" if mode == "wal" else "EXTRA"
+        link.query(f"PRAGMA synchronous = {full if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
         link.query("PRAGMA cache_size = -6144", {})
         link.query("PRAGMA mmap_size = 0", {})
 
-    def _prepare(self) -> None:
-        """Check that the file is ours to use, and bring its schema up to date."""
+    def _prepare(self, *, first: bool = False) -> None:
+        """Check that the file is ours to use, and bring its schema up to date; a file that was lost is not made anew."""
+        path = self.place.path
+        if not first and not Path(path).exists():
+            raise Broken(FileNotFoundError(path), f"{path} is gone; put the file back", asked=False)
         try:
             self._bring_up_to_date()
         except DriverError as cause:
-            raise meaning(cause, self.place.path) from cause
+            raise meaning(cause, path) from cause
+        self._ready = True
+
+    def _let_go_of_lost(self) -> None:
+        """Close a file that its path no longer names; its log must not be taken for the new one's."""
+        path = self.place.path
+        if self._links[0] is not None and not is_at(path, self._held[0]):
+            if is_at(f"{path}-wal", self._log):
+                why = f"{path} was replaced, but its log was left beside the new file; remove {path}-wal and {path}-shm"
+                raise Broken(FileExistsError(path), why, asked=False)
+            self._let_go(0)
 
     def _bring_up_to_date(self) -> None:
         with self._locks[0]:
+            self._let_go_of_lost()
             link = self._link(0)
             prefix = self.place.prefix
             place = self.dialect.place
@@ -307,6 +346,7 @@ class SqliteStore:
                         link.query("ROLLBACK", {})
                     raise
             check_client(applied(link, prefix)[1], self.place.path)
+            self._log = key_of(f"{self.place.path}-wal")
 
     def _migrate(self, link: Link, place: Callable[[str], str]) -> None:
         prefix = self.place.prefix

@@ -17,6 +17,7 @@ from typing import Final
 from tenure.errors import TenureError
 from tenure.store.base import Broken
 from tenure.store.sqlite.connection import DriverError, Link, meaning
+from tenure.store.sqlite.file import key_of
 from tenure.store.sqlite.inotify import Inotify
 from tenure.store.watch import Watching
 
@@ -45,6 +46,7 @@ class SqliteWatch(Watching):
         self._link: Link | None = None
         self._release: Callable[[], None] | None = None
         self._inotify: Inotify | None = None
+        self._key: tuple[int, int] | None = None
         self._seen = -1
         self._pause = 0.0
         """How long until the next look, without being woken; 0: no look is needed."""
@@ -70,6 +72,10 @@ class SqliteWatch(Watching):
         self._link_lock.release()
 
     def _wait(self, deadline: float) -> bool:
+        if self._link is not None and key_of(self._path) != self._key:
+            # Another file is there now: nothing is ever heard of in the old one.
+            with self._link_lock:
+                self._lose()
         while True:
             # What stirred is asked for first: a write after that wakes again.
             self._note_stir()
@@ -133,6 +139,7 @@ class SqliteWatch(Watching):
             [(mode,)] = self._link.query("PRAGMA journal_mode", {})
             self._listen(self._path + ("-wal" if mode == "wal" else ""))
             [(self._seen,)] = self._link.query("PRAGMA data_version", {})
+            self._key = key_of(self._path)
         except (*DriverError, TenureError, Broken, OSError):
             self._lose()
             return False
