@@ -18,7 +18,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up bot demo test proof lint types layers fmt schema screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
+.PHONY: help up bot demo test proof lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -60,6 +60,9 @@ screenshots: $(VENV)/.developed ## Make the pictures of docs/dashboard.md anew, 
 
 schema: $(VENV)/.developed ## Write down the schema that the migrations add up to
 	@$(BIN)/python -m tests.support.dump_schema --write
+
+freeze: $(VENV)/.developed ## Keep stores as this release writes them, for every later one to open (until the first release)
+	@$(BIN)/python -m tests.proof.upgrade.freeze
 
 bench: $(VENV)/.developed ## Measure Tenure beside other job queues, in one run of about an hour
 	@$(BIN)/python -m bench.peers $(ARGS)

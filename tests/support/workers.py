@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ class Note(NamedTuple):
 class WorkerProcess:
     """`tenure worker` as a process."""
 
-    def __init__(self, scene: Scene, address: str, *args: str) -> None:
+    def __init__(self, scene: Scene, address: str, *args: str, more: Mapping[str, str]) -> None:
         self._log = scene.folder / f"worker-{len(scene.started)}.log"
         environment = {
             k: v for k, v in os.environ.items() if k != "DATABASE_URL" and not k.startswith("TENURE_")
@@ -69,6 +69,7 @@ class WorkerProcess:
             "SCENE": str(scene.folder),
             "TMPDIR": str(scene.folder),
             "SCENE_MAX_CRASHES": str(scene.max_crashes),
+            **more,
         }
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -120,9 +121,11 @@ class Scene:
         self.max_crashes = 3
         self.q = tenure.open(url)
 
-    def start(self, *args: str, address: str = ADDRESS) -> WorkerProcess:
-        """Start a worker with these arguments."""
-        worker = WorkerProcess(self, address, *args)
+    def start(
+        self, *args: str, address: str = ADDRESS, environment: Mapping[str, str] | None = None
+    ) -> WorkerProcess:
+        """Start a worker with these arguments, and this added to its environment."""
+        worker = WorkerProcess(self, address, *args, more=environment or {})
         self.started.append(worker)
         return worker
 
