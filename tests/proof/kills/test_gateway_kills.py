@@ -82,7 +82,7 @@ def settle_accounts(scene: Scene, telegram: Telegram) -> int:
     return made.stored
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", STORES)
 def test_gateways_are_killed_and_no_update_that_was_answered_is_lost(
     store: Kind, tmp_path: Path, postgres_url: str, seed: int, tally: Tally

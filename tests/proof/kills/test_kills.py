@@ -23,7 +23,7 @@ SCENES: list[tuple[Kind, int, int]] = [
 ]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("store", "number", "kills"), SCENES, ids=[f"{kind}-{n}" for kind, n, _ in SCENES])
 def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_lost(
     store: Kind, number: int, kills: int, tmp_path: Path, postgres_url: str, seed: int, tally: Tally

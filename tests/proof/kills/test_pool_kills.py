@@ -28,9 +28,16 @@ def living(pool: Actor) -> list[int]:
     return [pid for pid in map(int, _CHILD.findall(pool.process.log)) if alive(pid)]
 
 
-def working(crowd: Crowd, pool: Actor, ended: set[int]) -> list[int]:
-    """Those that live and have run a job."""
-    return [pid for pid in living(pool) if pid not in ended and crowd.tail.look(pid)]
+def one_that_works(crowd: Crowd, pool: Actor, orphans: set[int]) -> int:
+    """Wait for processes of the pool that have run a job, and choose one."""
+    found: list[int] = []
+
+    def anybody() -> bool:
+        found[:] = [pid for pid in living(pool) if pid not in orphans and crowd.tail.look(pid)]
+        return bool(found)
+
+    until(anybody)
+    return crowd.chance.choice(found)
 
 
 def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
@@ -39,9 +46,10 @@ def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
     crowd.chance.shuffle(blows)
     orphans: set[int] = set()
     for blow in blows:
-        until(partial(working, crowd, pool, orphans))
+        child = one_that_works(crowd, pool, orphans)
         if blow == "child":
-            os.kill(crowd.chance.choice(working(crowd, pool, orphans)), signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
+            until(partial(gone, child))
         else:
             assert pool.process is not None
             orphans.update(living(pool))
@@ -51,7 +59,11 @@ def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
     until(lambda: not any(map(alive, orphans)))
 
 
-@pytest.mark.timeout(300)
+def gone(pid: int) -> bool:
+    return not alive(pid)
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", STORES)
 def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_lost(
     store: Kind, tmp_path: Path, postgres_url: str, seed: int, tally: Tally

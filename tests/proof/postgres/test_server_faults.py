@@ -38,7 +38,7 @@ def finish(crowd: Crowd, storm: Storm, tally: Tally, **counts: int) -> None:
     tally(**counts, jobs=made.stored, losses=made.losses)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("modes", RESTARTS)
 def test_the_server_restarts_and_every_worker_recovers_by_itself(
     modes: str, tmp_path: Path, seed: int, tally: Tally
@@ -57,7 +57,7 @@ def test_the_server_restarts_and_every_worker_recovers_by_itself(
         finish(crowd, storm, tally, restarts=len(order))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_backends_are_terminated_and_every_worker_recovers_by_itself(
     tmp_path: Path, postgres_url: str, seed: int, tally: Tally
 ) -> None:
@@ -73,7 +73,7 @@ def test_backends_are_terminated_and_every_worker_recovers_by_itself(
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     tmp_path: Path, seed: int, tally: Tally
 ) -> None:
