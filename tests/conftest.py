@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.proof import depth, tally
-from tests.support import chromium, postgres
+from tests.support import chromium, memory, postgres
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
 
@@ -17,6 +17,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A developer's own queue is not for tests.
     os.environ.pop("TENURE_URL", None)
     depth.draw_seed()
+    memory.use()
     if not hasattr(config, "workerinput"):
         config.stash[_SERVER] = postgres.serve_run()
 
