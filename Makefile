@@ -18,20 +18,23 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up bot demo test proof lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
+.PHONY: help up crawl bot demo test proof lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-up: $(VENV)/.installed ## Install Tenure into .venv and watch a worker crawl a small site, on SQLite
+up: $(VENV)/.installed ## Install Tenure into .venv and open everything: worker, gateway, dashboard, on SQLite
+	@$(BIN)/python -m tenure demo $(ARGS)
+
+crawl: $(VENV)/.installed ## Watch a worker crawl a small site, on SQLite
 	@$(BIN)/python -m examples.crawler --fresh $(ARGS)
 
-bot: $(VENV)/.developed ## Watch a Telegram bot answer four people, without an account or a network
+bot: $(VENV)/.installed ## Watch a Telegram bot answer four people, without an account or a network
 	@$(BIN)/python -m examples.telegram_bot
 
 demo: $(VENV)/.installed ## Show, line by line, what happens to a handful of jobs
-	@$(BIN)/python -m tenure.demo
+	@$(BIN)/python -m tenure demo --story
 
 test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
 	@echo "running the tests …"
@@ -97,7 +100,7 @@ $(VENV)/.created:
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@echo "installing Tenure …"
-	@$(PIP) install --editable .
+	@$(PIP) install --editable '.[gateway,dashboard]'
 	@touch $@
 
 $(VENV)/.developed: pyproject.toml $(VENV)/.installed

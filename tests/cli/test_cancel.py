@@ -47,7 +47,7 @@ def test_finished_jobs_that_match_are_purged_and_others_are_not(desk: Desk) -> N
         dead(q, 3)
         kept = {*dead(q, 2, kind="other"), q.enqueue("send").id}
     told = desk.run("purge", "kind:send", "--yes", "--json")
-    assert told.json == {"matched": 3, "more": False, "purged": 3, "interrupted": False}
+    assert told.json == {"matched": 3, "more": False, "purged": 3, "interrupted": False, "after": None}
     with desk.queue() as q:
         assert {job.id for job in q.list()} == kept
     assert desk.run("purge", "kind:send", "--yes").code == 3

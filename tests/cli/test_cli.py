@@ -33,7 +33,7 @@ class other:
     app = app
 """
 BROKEN = "import no_such_library\n"
-DESK = ("enqueue", "list", "show", "explain", "retry", "cancel", "purge", "stats", "workers", "pause", "resume", "cron", "migrate")  # fmt: skip
+DESK = ("enqueue", "list", "show", "explain", "retry", "cancel", "purge", "stats", "top", "workers", "pause", "resume", "cron", "migrate", "bench")  # fmt: skip
 
 
 @pytest.fixture
@@ -173,9 +173,10 @@ def test_a_worker_runs_jobs_and_logs_lines_of_json_that_name_them(shop: Path) ->
         job = q.enqueue("send", {"to": "a@b.c"})
     for address in ("shop:app", f"{shop}/shop.py:other.app"):
         ended = tenure_command(
-            shop, "worker", address, "--max-jobs", "1", "--log", "json", "--poll", "1s", url=url
+            shop, "worker", address, "--max-jobs", "1", "--log", "json", "--poll", "1s", "--json", url=url
         )
         assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["worker"] == {"lines": ["*:50"], "kinds": ["digest", "send"], "processes": 1}  # fmt: skip
         lines = [json.loads(line) for line in ended.stderr.splitlines()]
         [line] = [entry for entry in lines if entry["logger"] == "shop"]
         assert (line["job_id"], line["kind"], line["attempt"]) == (job.id, "send", 1)

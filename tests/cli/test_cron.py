@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tenure
 from tests.cli.desk import Desk
 
 
@@ -9,18 +10,38 @@ def test_schedules_are_listed_paused_resumed_and_run(desk: Desk) -> None:
     with desk.queue() as q:
         q.schedule("digest", "0 3 * * *", "send", {"to": "all"}, tz="Europe/Berlin")
     header, line = desk.run("cron", "list").out.splitlines()
-    assert header.split() == ["NAME", "CRON", "ZONE", "KIND", "FIRED", "NEXT"]
-    assert line.startswith("digest  0 3 * * *  Europe/Berlin  send  -      ")
+    assert header.split() == ["NAME", "CRON", "KIND", "LAST", "RUN", "NEXT", "MEANS"]
+    assert line.startswith("digest  0 3 * * *  send  -         ")
     assert ", in " in line
+    assert line.endswith("At 03:00 every day (Europe/Berlin)")
     assert desk.run("cron", "pause", "digest").out == "digest is paused\n"
     assert desk.run("cron", "pause", "digest", "--json").json == {"name": "digest", "paused": False}
-    assert desk.run("cron", "list").out.splitlines()[1].endswith("paused")
+    assert "  paused  " in desk.run("cron", "list").out.splitlines()[1]
     made = desk.run("cron", "run", "digest", "--json").json
     with desk.queue() as q:
         job = q.get(made["id"])
         assert job is not None
         assert (job.kind, job.payload) == ("send", {"to": "all"})
     assert desk.run("cron", "resume", "digest").out == "digest fires again\n"
+
+
+def test_one_schedule_is_told_with_its_last_runs_and_its_next_fires(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.schedule("digest", "@every 1h", "send", {"to": "all"})
+        q.schedule("other", "@daily", "send")
+        ids = [q.run_schedule("digest").id for _ in range(2)]
+        first, second = q.claim(2)
+        q.settle(first, tenure.Done())
+        q.settle(second, tenure.Bury("failed", "no route to host"))
+    told = desk.run("cron", "list", "digest", "--json").json
+    assert (told["name"], told["text"], len(told["next"])) == ("digest", "Every 1h", 5)
+    assert [(run["id"], run["state"]) for run in told["runs"]] == [(ids[1], "dead"), (ids[0], "done")]
+    lines = desk.run("cron", "list", "digest").out.splitlines()
+    assert lines[0] == "digest  Every 1h"
+    assert [line.split()[0] for line in lines[1:]] == ["cron", "makes", "missed", "made", "fired", "state", *["next"] * 5, "run", "run"]  # fmt: skip
+    assert "no route to host" in lines[-2]
+    assert "dead" in desk.run("cron", "list").out.splitlines()[1]
+    assert desk.run("cron", "list", "digset").code == 3
 
 
 def test_what_is_not_there_is_told_by_the_exit_code(desk: Desk) -> None:
@@ -36,5 +57,8 @@ def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
     with postgres_desk.queue() as q:
         q.schedule("digest", "@daily", "send")
         q.pause_schedule("digest")
+        made = q.run_schedule("digest")
     assert postgres_desk.run("cron", "resume", "digest").code == 0
-    assert postgres_desk.run("cron", "list", "--json").json["paused_at"] is None
+    told = postgres_desk.run("cron", "list", "--json").json
+    assert told["paused_at"] is None
+    assert [run["id"] for run in told["runs"]] == [made.id]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sqlite3
 
 import pytest
 
@@ -33,7 +35,7 @@ def test_told_yes_it_retries_what_matches(desk: Desk) -> None:
     assert (told.code, told.out, told.err) == (0, "3 retried\n", "")
     assert states(desk) == {"dead": 2, "ready": 3}
     assert desk.run("replay", "state:dead", "--yes", "--json").json == {
-        "matched": 2, "more": False, "retried": 2, "conflicts": 0, "interrupted": False,
+        "matched": 2, "more": False, "retried": 2, "conflicts": 0, "interrupted": False, "after": None,
     }  # fmt: skip
 
 
@@ -80,6 +82,7 @@ def test_a_job_whose_unique_key_is_taken_is_counted_and_stays(desk: Desk) -> Non
         (["retry", "state:running", "--yes"], 2, "to retry is for jobs that are done, dead, cancelled"),
         (["retry", "state:dead", "--rate", "fast"], 2, "--rate: expected a number and /s, /m or /h"),
         (["retry", "state:dead", "--rate", "0/s"], 2, "--rate: expected"),
+        (["retry", "state:dead", "--after", "there"], 2, "'there' is no job's id"),
         (["retry", "--yes", "stat:dead"], 2, "there is no field 'stat'"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
@@ -124,13 +127,47 @@ def test_interrupted_it_says_how_far_it_got_and_goes_on_when_told_again(desk: De
         terminal.until(" of 120")
         terminal.interrupt()
         assert terminal.end() == 130
-        found = re.search(r"interrupted: (\d+) of 120 retried; give the same command again", terminal.screen)
+        found = re.search(r"interrupted: (\d+) of 120 retried; the same command with --after (\S+) goes on", terminal.screen)  # fmt: skip
     assert found is not None
     done = int(found[1])
     assert 20 <= done < 120
     assert states(desk) == {"dead": 120 - done, "ready": done}
-    assert desk.run("retry", "state:dead", "--yes").out == f"{120 - done} retried\n"
-    assert states(desk) == {"ready": 120}
+    with desk.queue() as q:  # one of them dies again meanwhile
+        [claim] = q.claim(1)
+        q.settle(claim, tenure.Bury("failed"))
+    again = desk.run("retry", "state:dead", "--yes", "--after", found[2])
+    assert again.out == f"{120 - done} retried\n"
+    assert states(desk) == {"ready": 119, "dead": 1}
+    assert desk.run("retry", "state:dead", "--yes").out == "1 retried\n"
+
+
+def test_sigterm_stops_it_in_good_order_too(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 60)
+    with desk.terminal("retry", "state:dead", "--yes", "--rate", "10/s", "--json") as terminal:
+        terminal.until(" of 60")
+        terminal.process.terminate()
+        assert terminal.end() == 143
+    told = json.loads(re.findall(r"\{.*\}", terminal.screen)[0])
+    assert told["interrupted"]
+    assert states(desk) == {"dead": 60 - told["retried"], "ready": told["retried"]}
+    rest = desk.run("retry", "state:dead", "--yes", "--after", told["after"], "--json").json
+    assert rest["retried"] == 60 - told["retried"]
+    assert not rest["interrupted"]
+
+
+def test_a_store_that_goes_away_meanwhile_is_told_with_how_far_it_got(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 60)
+    with desk.terminal("retry", "state:dead", "--yes", "--rate", "10/s") as terminal:
+        terminal.until(" of 60")
+        with sqlite3.connect(desk.folder / "jobs.db") as connection:
+            connection.execute("CREATE TRIGGER no BEFORE UPDATE ON tenure_jobs BEGIN SELECT RAISE(ABORT, 'out of ink'); END")  # fmt: skip
+        connection.close()
+        assert terminal.end() == 1
+    found = re.search(r"Error: .*out of ink.*: (\d+) of 60 retried; the same command with --after \S+ goes on", terminal.screen)  # fmt: skip
+    assert found is not None, terminal.screen
+    assert states(desk) == {"dead": 60 - int(found[1]), "ready": int(found[1])}
 
 
 def test_it_works_on_postgresql(postgres_desk: Desk) -> None:

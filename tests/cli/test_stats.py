@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import tenure
 from tests.cli.desk import Desk, dead
 
@@ -56,14 +58,17 @@ def test_watching_goes_on_until_it_is_interrupted(desk: Desk) -> None:
 def test_workers_are_listed_with_what_they_take(desk: Desk) -> None:
     assert desk.run("workers").code == 3
     with desk.queue() as q:
-        q.beat("host:1:a", queues=["mail"], kinds=["send", "resize"])
-        q.beat("host:2:b")
+        about = {"running": 2, "lines": ["mail:10"], "memory": 61_400_000, "version": "0.1.0"}
+        q.beat("host:1:a", queues=["mail"], kinds=["send", "resize"], about=json.dumps(about))
+        q.beat("host:2:b", about="no JSON")
     lines = desk.run("workers").out.splitlines()
-    assert lines[0].split() == ["WORKER", "STARTED", "SEEN", "QUEUES", "KINDS"]
+    assert lines[0].split() == ["WORKER", "STARTED", "SEEN", "BUSY", "MEMORY", "VERSION", "QUEUES", "KINDS"]
     assert lines[1].split()[0] == "host:1:a"
-    assert lines[1].endswith("mail    send, resize")
-    assert lines[2].endswith("any     any")
-    assert [w["queues"] for w in desk.run("workers", "--json").lines] == [["mail"], None]
+    assert lines[1].endswith("2/10  61 MB   0.1.0    mail    send, resize")
+    assert lines[2].endswith("-     -       -        any     any")
+    told = desk.run("workers", "--json").lines
+    assert [w["queues"] for w in told] == [["mail"], None]
+    assert [(w["running"], w["slots"], w["memory"], w["version"]) for w in told] == [(2, 10, 61_400_000, "0.1.0"), (None,) * 4]  # fmt: skip
 
 
 def test_a_queue_is_paused_and_resumed(desk: Desk) -> None:

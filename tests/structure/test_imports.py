@@ -93,6 +93,9 @@ COMMAND = "import sys; from tenure.cli import main; main({args!r}, standalone_mo
         ["gateway", "telegram", "set-webhook", "--help"],
         ["list", "--help"],
         ["retry", "--help"],
+        ["top", "--help"],
+        ["bench", "--help"],
+        ["demo", "--help"],
     ],
     ids=" ".join,
 )

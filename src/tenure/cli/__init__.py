@@ -17,7 +17,7 @@ _COMMANDS: Final = {
     "dashboard": "Serve a page on which the jobs are seen and seen to.",
     "up": "Run worker, janitor, gateway and dashboard in one process.",
     "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
-    "demo": "Show what happens to a handful of jobs, on SQLite, in a temporary file.",
+    "demo": "Show it all at work: a small shop on SQLite, in a temporary file.",
     "enqueue": "Enqueue a job.",
     "list": "List jobs that match a filter.",
     "show": "Show everything about one job.",
@@ -26,17 +26,19 @@ _COMMANDS: Final = {
     "cancel": "Cancel jobs, many or one.",
     "purge": "Delete finished jobs.",
     "stats": "Count the jobs of each queue by state.",
+    "top": "Watch queues, rates, workers and errors live, on one screen.",
     "workers": "List the workers that live.",
     "pause": "Claim nothing more from a queue.",
     "resume": "Claim from a queue again.",
     "cron": "See to the schedules: list, pause, resume, run.",
     "migrate": "Make the schema, or bring it up to date.",
     "doctor": "Look for what is wrong, and tell what to do about it.",
+    "bench": "Measure what this store can do here.",
 }
 _DESK: Final = {
     "Jobs": ("enqueue", "list", "show", "explain", "retry", "cancel", "purge"),
-    "Queues, workers, schedules": ("stats", "workers", "pause", "resume", "cron"),
-    "Store": ("doctor", "migrate"),
+    "Queues, workers, schedules": ("stats", "top", "workers", "pause", "resume", "cron"),
+    "Store": ("doctor", "migrate", "bench"),
 }
 """What stands apart from the commands that run something."""
 _ALSO: Final = {"replay": "retry"}
@@ -48,7 +50,7 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's shape
         """Their names, in the order of their use."""
-        return list(_COMMANDS)
+        return [*_COMMANDS]  # `list` is a command here, once it has been imported
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of this name."""
@@ -80,9 +82,10 @@ def main() -> None:
     """Tenure: a durable job queue in the database you already have.
 
     \b
-    tenure demo                   see it at work, on SQLite, in a temporary file
+    tenure demo                   see it all at work, on SQLite, in a temporary file
     tenure worker shop.jobs:app   run the jobs of the tenure.App named app in shop/jobs.py
-    tenure up shop.jobs:app       the same, and the webhooks that gateway.toml tells of
+    tenure up shop.jobs:app       the same, a dashboard, and the webhooks that gateway.toml tells of
+    tenure top                    watch it live; `tenure stats` counts once
     tenure list state:dead        what died; `tenure retry state:dead` starts it anew
 
     The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db.

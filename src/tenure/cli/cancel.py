@@ -21,6 +21,7 @@ __all__ = ["command"]
 def command(
     words: tuple[str, ...],
     reason: str,
+    after: str | None,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -33,15 +34,23 @@ def command(
     tenure cancel 'state:pending kind:send_* tag:campaign-7'    shows how many and which, then asks
     tenure cancel 0190a5d0-… --reason 'the order was withdrawn'
 
-    Ctrl-C stops; the same command goes on with the rest. Ends with 3 if nothing matches.
+    Ctrl-C stops, and says how to go on. Ends with 3 if nothing matches.
     """
     which = some_of(words)
     with the_queue(url, app) as queue:
 
-        def act(after: str | None, limit: int) -> Batch:
-            done = queue.cancel_many(which, reason, limit=limit, after=after)
+        def act(behind: str | None, limit: int) -> Batch:
+            done = queue.cancel_many(which, reason, limit=limit, after=behind)
             return Batch(done.cancelled, {"asked": done.asked}, done.after)
 
         states = (*PENDING, State.RUNNING)
-        bulk = Bulk(queue=queue, which=which, states=states, verb="cancel", past="cancelled", as_json=as_json)
+        bulk = Bulk(
+            queue=queue,
+            which=which,
+            states=states,
+            verb="cancel",
+            past="cancelled",
+            as_json=as_json,
+            after=after,
+        )
         bulk.run(act, yes=yes, dry_run=dry_run)

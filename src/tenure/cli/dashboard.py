@@ -130,12 +130,19 @@ def _secret(option: str, reference: str | None, bare: str | None = None) -> str 
 
 @command.command("hash")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the password from the first line of the input.")  # fmt: skip
-def hash_(from_stdin: bool) -> None:
-    """Ask for a password, and tell its hash, for --password-hash."""
+@click.option("--json", "as_json", is_flag=True, help="Tell it as JSON.")
+def hash_(from_stdin: bool, as_json: bool) -> None:
+    """Ask for a password, and tell its hash, for --password-hash.
+
+    \b
+    tenure dashboard hash > desk.hash
+    tenure dashboard hash --stdin < password.txt
+    """
     from tenure.dashboard.passwords import hash_password
 
     if from_stdin:
         password = sys.stdin.readline().rstrip("\r\n")
     else:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    click.echo(hash_password(password))
+    made = hash_password(password)
+    click.echo(json.dumps({"hash": made}) if as_json else made)

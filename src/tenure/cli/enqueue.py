@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenure.cli.desk.knowing import complete_kinds, complete_queues
 from tenure.cli.desk.opening import Misused, json_option, place_of, store_options
 from tenure.cli.desk.screen import echo_json, plain
 
@@ -23,9 +24,9 @@ __all__ = ["command"]
 
 
 @click.command("enqueue")
-@click.argument("kind")
+@click.argument("kind", shell_complete=complete_kinds)
 @click.argument("payload", metavar="[JSON]", default="{}")
-@click.option("--queue", help="The queue it goes to.")
+@click.option("--queue", help="The queue it goes to.", shell_complete=complete_queues)
 @click.option("--priority", type=int, help="Higher is sooner.")
 @click.option("--delay", metavar="DURATION", help="Not before so long from now: 90s, 1h30m.")
 @click.option("--max-attempts", type=int, help="How often it is tried.")

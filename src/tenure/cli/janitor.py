@@ -6,7 +6,7 @@ import json
 
 import click
 
-from tenure.logs import FORMATS, set_up
+from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 __all__ = ["command"]
 
@@ -15,8 +15,8 @@ __all__ = ["command"]
 @click.argument("app")
 @click.option("--once", is_flag=True, help="Do every chore once, and leave.")
 @click.option("--json", "as_json", is_flag=True, help="With --once: tell what was moved as JSON.")
-@click.option("--log", "log_format", type=click.Choice(FORMATS), default="human", show_default=True, help="How log lines look.")  # fmt: skip
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)  # fmt: skip
+@click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
+@click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(app: str, once: bool, as_json: bool, log_format: str, log_level: str) -> None:
     """Do the chores of APP's store without running any job.
 

@@ -20,7 +20,13 @@ __all__ = ["command"]
 @json_option
 @store_options
 def command(
-    words: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, url: str | None, app: str | None
+    words: tuple[str, ...],
+    after: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    url: str | None,
+    app: str | None,
 ) -> None:
     """Delete finished jobs that match, with their attempts and requests, for good.
 
@@ -28,7 +34,7 @@ def command(
     tenure purge 'state:dead kind:import_* age:>30d'    shows how many and which, then asks
     tenure purge 'state:done age:>7d' --yes             for a script
 
-    Ctrl-C stops; the same command goes on with the rest. Ends with 3 if nothing matches.
+    Ctrl-C stops, and says how to go on. Ends with 3 if nothing matches.
     """
     which = some_of(words)
     with the_queue(url, app) as queue:
@@ -39,5 +45,13 @@ def command(
             gone = queue.purge(these, limit=limit) if page else 0
             return Batch(gone, {}, page.before)
 
-        bulk = Bulk(queue=queue, which=which, states=FINISHED, verb="purge", past="purged", as_json=as_json)
+        bulk = Bulk(
+            queue=queue,
+            which=which,
+            states=FINISHED,
+            verb="purge",
+            past="purged",
+            as_json=as_json,
+            after=after,
+        )
         bulk.run(act, yes=yes, dry_run=dry_run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tenure.cli.desk.knowing import complete_queues
 from tenure.cli.desk.opening import NotFound, json_option, store_options, the_queue
 from tenure.cli.desk.screen import echo_json, plain
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("resume")
-@click.argument("queues", metavar="QUEUE", nargs=-1, required=True)
+@click.argument("queues", metavar="QUEUE", nargs=-1, required=True, shell_complete=complete_queues)
 @json_option
 @store_options
 def command(queues: tuple[str, ...], as_json: bool, url: str | None, app: str | None) -> None:

@@ -23,6 +23,7 @@ __all__ = ["command"]
 def command(
     words: tuple[str, ...],
     rate: str | None,
+    after: str | None,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -37,18 +38,19 @@ def command(
     tenure retry 0190a5d0-…                               one job
 
     Where the filter names no state and no id, only dead jobs are meant. A job whose unique key another one has by now stays as
-    it is, and is counted. Ctrl-C stops; the same command goes on with the rest. Ends with 3 if nothing matches.
+    it is, and is counted. Ctrl-C stops, and says how to go on. Ends with 3 if nothing matches.
     """
     which, note = some_of(words), ""
     if which.states is None and which.ids is None:
         which, note = replace(which, states=("dead",)), " (no state was named: dead ones)"
     with the_queue(url, app) as queue:
 
-        def act(after: str | None, limit: int) -> Batch:
-            done = queue.replay_many(which, limit=limit, after=after)
+        def act(behind: str | None, limit: int) -> Batch:
+            done = queue.replay_many(which, limit=limit, after=behind)
             return Batch(done.changed, {"conflicts": done.conflicts}, done.after)
 
         bulk = Bulk(
-            queue=queue, which=which, states=FINISHED, verb="retry", past="retried", as_json=as_json, rate=rate_of(rate), note=note
+            queue=queue, which=which, states=FINISHED, verb="retry", past="retried", as_json=as_json, rate=rate_of(rate), note=note,
+            after=after,
         )  # fmt: skip
         bulk.run(act, yes=yes, dry_run=dry_run)

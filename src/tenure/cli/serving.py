@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tenure.gateway.asgi import Gateway
 
-__all__ = ["Bound", "Serving", "bind", "ended_well", "leave_within", "serve", "server_config"]
+__all__ = ["Bound", "Serving", "bind", "ended_well", "free_port", "leave_within", "serve", "server_config"]
 
 log = logging.getLogger("tenure.gateway")
 _LOOK = 0.01
@@ -63,6 +63,15 @@ def bind(host: str, port: int, *, tls: bool = False) -> Bound:
         raise click.ClickException(f"cannot listen on {host} port {port}: {why}") from None
     shown = f"[{host}]" if ":" in host else host
     return Bound(bound, f"{'https' if tls else 'http'}://{shown}:{bound.getsockname()[1]}")
+
+
+def free_port(host: str, port: int) -> int:
+    """This port if nobody listens there, else 0: any that is free."""
+    try:
+        bind(host, port).listening.close()
+    except click.ClickException:
+        return 0
+    return port
 
 
 def server_config(

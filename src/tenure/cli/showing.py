@@ -40,27 +40,30 @@ def dashboard_config(dashboard: Dashboard, *, grace: float) -> uvicorn.Config:
 
 
 @contextmanager
-def shown(url: str, port: int | None, gateway: Gateway | None = None) -> Iterator[None]:
-    """Serve the dashboard meanwhile. Where nobody asked for it by its port, that it cannot be is said, and no more."""
+def shown(
+    url: str, port: int | None, gateway: Gateway | None = None, *, quiet: bool = False
+) -> Iterator[str | None]:
+    """Serve the dashboard meanwhile; where. If nobody asked for it by its port, that it cannot be is said, and no more."""
     if port == -1:
-        yield
+        yield None
         return
     serving: Any = None
+    page: str | None = None
     try:
-        serving = _start(url, PORT if port is None else port, gateway)
+        serving, page = _start(url, PORT if port is None else port, gateway, quiet=quiet)
     except click.ClickException as error:
         if port is not None:
             raise
         click.echo(f"dashboard none: {error.message}", err=True)
     try:
-        yield
+        yield page
     finally:
         if serving is not None:
             serving.stop()
             serving.join(_GRACE)
 
 
-def _start(url: str, port: int, gateway: Gateway | None) -> Any:
+def _start(url: str, port: int, gateway: Gateway | None, *, quiet: bool) -> tuple[Any, str]:
     try:
         from tenure.dashboard import asgi
     except ImportError as cause:
@@ -75,11 +78,14 @@ def _start(url: str, port: int, gateway: Gateway | None) -> Any:
     send_at_once(bound.listening)
     # A store of its own: pages are neither held up by the worker's calls nor closed with them.
     config = dashboard_config(asgi(App(url), gateway=gateway, close=True), grace=_GRACE)
-    serving = Serving(
-        config, bound, ready=lambda: click.echo(f"dashboard {bound.url}/", err=True), ended=lambda: None
-    )
+
+    def ready() -> None:
+        if not quiet:
+            click.echo(f"dashboard {bound.url}/", err=True)
+
+    serving = Serving(config, bound, ready=ready, ended=lambda: None)
     serving.start()
-    return serving
+    return serving, f"{bound.url}/"
 
 
 def send_at_once(listening: socket.socket) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tenure.gateway.asgi import Gateway
     from tenure.worker.settings import WorkerSettings
 
-__all__ = ["command"]
+__all__ = ["command", "run_with_gateway"]
 
 _LEAST = 0.5
 """How long closing may take, whatever is left of the grace period, in seconds."""
@@ -73,8 +74,12 @@ def command(
         config = CONFIG
     if config is not None:
         gateway = make_gateway(app, config)
-        with shown(gateway.app.url, dashboard, gateway), metered(gateway.app, metrics, gateway):
-            _with_gateway(gateway, settings, app, config, as_json=as_json, **serving)
+        with shown(gateway.app.url, dashboard, gateway) as page, metered(gateway.app, metrics, gateway):
+
+            def tell(bound: Bound) -> None:
+                _tell(gateway.app, settings, page, (gateway, bound), as_json=as_json)
+
+            run_with_gateway(gateway, settings, app, config, tell=tell, **serving)
     elif app is not None:
         _alone(app, settings, metrics, dashboard, as_json=as_json)
     else:
@@ -95,29 +100,32 @@ def _alone(
     from tenure.worker.start import make_worker, run_here
 
     app = load(address)
-    with shown(app.url, dashboard), metered(app, metrics):
+    with shown(app.url, dashboard) as page, metered(app, metrics):
         worker = make_worker(app, settings)
-        _tell(app, settings, None, as_json=as_json)
+        _tell(app, settings, page, None, as_json=as_json)
         with log_alike():
             run_here(worker, settings)
 
 
-def _with_gateway(
+def run_with_gateway(
     gateway: Gateway,
     settings: WorkerSettings,
     address: str | None,
     config: str,
     *,
-    as_json: bool,
+    tell: Callable[[Bound], None],
     host: str,
     port: int,
-    certfile: str | None,
-    keyfile: str | None,
+    certfile: str | None = None,
+    keyfile: str | None = None,
 ) -> None:
-    """Both: bound and opened before anything runs, so that either all of it starts or nothing does."""
+    """Both, until a signal: bound and opened before anything runs, so that either all of it starts or nothing does.
+
+    `tell` is called once requests are answered.
+    """
     import asyncio
 
-    from tenure.cli.attached import ADDRESS, tell
+    from tenure.cli import attached
     from tenure.cli.serving import Serving, bind, ended_well, leave_within, server_config
     from tenure.errors import UsageError
     from tenure.logs import log_alike
@@ -126,13 +134,13 @@ def _with_gateway(
     app, grace = gateway.app, settings.grace.total_seconds()
     if not app.kinds:
         raise UsageError("there are no jobs to work on; `tenure gateway` serves sources that are not async")
-    tell(address, config)
-    worker = make_worker(app, settings, address=ADDRESS)
+    attached.tell(address, config)
+    worker = make_worker(app, settings, address=attached.ADDRESS)
     # No lifespan: at its end the gateway would close the app, which the worker uses for longer.
     made = server_config(gateway, grace=grace / 2, certfile=certfile, keyfile=keyfile, lifespan="off")
     bound = bind(host, port, tls=certfile is not None)
     serving = Serving(
-        made, bound, ready=lambda: _tell(app, settings, (gateway, bound), as_json=as_json),
+        made, bound, ready=lambda: tell(bound),
         ended=lambda: None if serving.told else os.kill(os.getpid(), signal.SIGTERM),
     )  # fmt: skip
     try:
@@ -148,7 +156,14 @@ def _with_gateway(
     ended_well(serving)
 
 
-def _tell(app: App, settings: WorkerSettings, front: tuple[Gateway, Bound] | None, *, as_json: bool) -> None:
+def _tell(
+    app: App,
+    settings: WorkerSettings,
+    page: str | None,
+    front: tuple[Gateway, Bound] | None,
+    *,
+    as_json: bool,
+) -> None:
     """What runs where."""
     from tenure.cli.gateway.sources import table, told
     from tenure.config import without_password
@@ -157,7 +172,8 @@ def _tell(app: App, settings: WorkerSettings, front: tuple[Gateway, Bound] | Non
     store = without_password(app.url)
     if as_json:
         sources = {} if front is None else {"url": front[1].url, "sources": told(front[0].registry.settings)}
-        about = {"store": store, "worker": {"lines": lines, "kinds": kinds}, "gateway": sources or None}
+        worker = {"lines": lines, "kinds": kinds}
+        about = {"store": store, "worker": worker, "gateway": sources or None, "dashboard": page}
         click.echo(json.dumps(about))
         return
     click.echo(f"store    {store}")

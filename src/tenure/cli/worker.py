@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenure.cli.metering import in_pool, metered, metrics_option, tell_pool
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up, set_up_as_told
+
+if TYPE_CHECKING:
+    from tenure.app import App
+    from tenure.worker.settings import LineTerms
 
 __all__ = ["command"]
 
@@ -29,6 +36,7 @@ __all__ = ["command"]
 )
 @click.option("--max-jobs", type=click.IntRange(1), help="Leave in good order after this many jobs.")
 @click.option("--max-memory", type=click.IntRange(1), metavar="BYTES", help="Leave in good order above this much memory.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="First tell what runs where as one line of JSON.")
 @metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
@@ -39,7 +47,8 @@ def command(
     log_level: str,
     processes: int,
     metrics: tuple[str, int] | None,
-    **settings: object,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     """Run a worker for APP (module:app, or path/to/script.py:app).
 
@@ -53,6 +62,7 @@ def command(
     """
     from tenure.worker.address import load
     from tenure.worker.pool import NUMBER, PARENT
+    from tenure.worker.settings import lines_of
     from tenure.worker.start import start
 
     if PARENT in os.environ:
@@ -61,8 +71,20 @@ def command(
     else:
         set_up(log_format, log_level)
     found = load(app)
+    if as_json and PARENT not in os.environ:
+        _tell(found, lines_of(list(queues) or None, settings["concurrency"]), processes)
     if processes > 1:
         tell_pool(metrics)
         metrics = None
     with metered(found, metrics):
         start(found, queues=list(queues) or None, processes=processes, **settings)
+
+
+def _tell(app: App, lines: Sequence[LineTerms], processes: int) -> None:
+    """What runs where."""
+    from tenure.cli.desk.screen import echo_json
+    from tenure.config import without_password
+
+    worker = {"lines": [line.name for line in lines], "kinds": sorted(app.kinds), "processes": processes}
+    echo_json({"store": without_password(app.url), "worker": worker})
+    sys.stdout.flush()

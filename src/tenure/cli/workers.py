@@ -6,6 +6,7 @@ import click
 
 from tenure.cli.desk.opening import NotFound, json_option, store_options, the_queue
 from tenure.cli.desk.screen import ago, echo_json, now, table
+from tenure.cli.desk.workers import said_by, size
 
 __all__ = ["command"]
 
@@ -14,11 +15,13 @@ __all__ = ["command"]
 @json_option
 @store_options
 def command(as_json: bool, url: str | None, app: str | None) -> None:
-    """List the workers that have been seen in the last half minute, and what they take.
+    """List the workers that have been seen in the last half minute: how busy they are, and what they take.
 
     \b
     tenure workers
     tenure workers --json | jq -r .id
+
+    BUSY is how many jobs it runs, of as many as it may; a dash is what a worker does not say of itself.
 
     A bare loop of claim and settle does not report itself. Ends with 3 if there is none.
     """
@@ -26,15 +29,21 @@ def command(as_json: bool, url: str | None, app: str | None) -> None:
         seen, at = queue.workers(), now()
     if as_json:
         for one in seen:
+            said = said_by(one)
             echo_json({
                 "id": one.id, "started_at": one.started_at.isoformat(), "seen_at": one.seen_at.isoformat(),
-                "queues": one.queues, "kinds": one.kinds, "about": one.about,
+                "queues": one.queues, "kinds": one.kinds, "running": said.running, "slots": said.slots,
+                "memory": said.memory, "version": said.version, "about": said.told,
             })  # fmt: skip
     if not seen:
         raise NotFound("no worker has been seen in the last half minute")
     if not as_json:
-        rows = [(w.id, ago(w.started_at, at), ago(w.seen_at, at), _names(w.queues), _names(w.kinds)) for w in seen]  # fmt: skip
-        table(("WORKER", "STARTED", "SEEN", "QUEUES", "KINDS"), rows)
+        rows = []
+        for one in seen:
+            said = said_by(one)
+            about = (said.busy, size(said.memory), said.version or "-")
+            rows.append((one.id, ago(one.started_at, at), ago(one.seen_at, at), *about, _names(one.queues), _names(one.kinds)))  # fmt: skip
+        table(("WORKER", "STARTED", "SEEN", "BUSY", "MEMORY", "VERSION", "QUEUES", "KINDS"), rows)
 
 
 def _names(names: tuple[str, ...] | None) -> str:

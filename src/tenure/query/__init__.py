@@ -11,9 +11,9 @@ expected, and what may have been meant.
 
 from __future__ import annotations
 
-from tenure.query.completing import Candidate, Completion, complete
+from tenure.query.completing import Candidate, Completion, complete, open_field
 from tenure.query.fields import FIELDS, Field
 from tenure.query.parsing import parse
 from tenure.query.writing import format  # noqa: A004 - tenure.query.format, beside parse
 
-__all__ = ["FIELDS", "Candidate", "Completion", "Field", "complete", "format", "parse"]
+__all__ = ["FIELDS", "Candidate", "Completion", "Field", "complete", "format", "open_field", "parse"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tenure.query.fields import FIELDS, field_of
 from tenure.query.words import quoted
 
-__all__ = ["Candidate", "Completion", "complete"]
+__all__ = ["Candidate", "Completion", "complete", "open_field"]
 
 _MOST = 50
 
@@ -55,6 +55,11 @@ def complete(
     wanted = typed.removeprefix('"').lower()
     found = [v for v in values if v.lower().startswith(wanted) and v not in here.said]
     return Completion(here.start, end, tuple(Candidate(quoted(v), field.means) for v in found[:_MOST]))
+
+
+def open_field(text: str, cursor: int | None = None) -> str | None:
+    """The field whose value is being written at the cursor (at the end, if it is left out); None: no value is."""
+    return _open(text if cursor is None else text[: max(0, cursor)]).field
 
 
 def _open(text: str) -> _Open:

@@ -1,7 +1,7 @@
 """Doing something to many jobs: show how many and which, ask, then go through them in batches that can be stopped.
 
-Every batch is a transaction of its own. Ctrl-C ends after the batch under way and says how far it got; what is done no
-longer matches, so the same command, given again, goes on with the rest.
+Every batch is a transaction of its own. Ctrl-C or SIGTERM ends after the batch under way, a store that goes away ends at once;
+either way it is said how far it got, and where: `--after` goes on exactly there, and what has been done since is not done again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from tenure.cli.desk.opening import INTERRUPTED, Misused, NotFound
+from tenure.cli.desk.opening import INTERRUPTED, Misused, NotFound, id_of
 from tenure.cli.desk.screen import echo_json, number, plain
+from tenure.errors import StoreError
 
 if TYPE_CHECKING:
     from tenure.client.queue import Queue
@@ -50,7 +51,10 @@ def bulk_options(command: C) -> C:
     """What every command on many jobs takes."""
     yes = click.option("--yes", is_flag=True, help="Do not ask.")
     dry = click.option("--dry-run", is_flag=True, help="Show how many and which, and change nothing.")
-    return yes(dry(command))
+    after = click.option(
+        "--after", metavar="ID", help="Go on where a run that was interrupted stopped, as it told."
+    )
+    return yes(dry(after(command)))
 
 
 def rate_of(text: str | None) -> float | None:
@@ -73,12 +77,19 @@ class Bulk:
     verb: str
     past: str
     as_json: bool
+    after: str | None = None
+    """Where an earlier run stopped."""
     rate: float | None = None
     note: str = ""
-    _stopped: bool = field(default=False, init=False)
+    _stopped: int = field(default=0, init=False)
+    """The signal that stopped it."""
+    _failed: StoreError | None = field(default=None, init=False)
+    _reached: str | None = field(default=None, init=False)
+    """Where to go on; None: nothing is left."""
 
     def run(self, act: Callable[[str | None, int], Batch], *, yes: bool, dry_run: bool) -> None:
         """Show, ask, and do it batch by batch; `act(after, limit)` does one."""
+        self._reached = None if self.after is None else id_of(self.after)
         meant = self.which.only(self.states)
         if not meant.states:
             raise Misused(f"to {self.verb} is for jobs that are {', '.join(self.states)}")
@@ -127,35 +138,45 @@ class Bulk:
         size = _BATCH if self.rate is None else max(1, min(_BATCH, int(self.rate)))
         began, done = time.monotonic(), 0
         others: dict[str, int] = {}
-        after: str | None = None
         while not self._stopped:
-            batch = act(after, size)
-            done, after = done + batch.changed, batch.after
+            try:
+                batch = act(self._reached, size)
+            except StoreError as error:
+                self._failed = error
+                break
+            done, self._reached = done + batch.changed, batch.after
             for name, count in batch.others.items():
                 others[name] = others.get(name, 0) + count
             seen = done + sum(others.values())
             bar.show(seen)
-            if after is None:
+            if self._reached is None:
                 break
             if self.rate is not None:
                 self._rest(began + seen / self.rate)
         bar.end()
-        self._stopped = self._stopped and after is not None
+        if self._reached is None and self._failed is None:
+            self._stopped = 0  # it was over when it was told to stop
         return done, others
 
     def _tell(self, counted: Counted, done: int, others: dict[str, int]) -> None:
+        ended = not self._stopped and self._failed is None
         if self.as_json:
-            echo_json({"matched": counted.total, "more": counted.more, self.past: done, **others, "interrupted": self._stopped})  # fmt: skip
+            echo_json({"matched": counted.total, "more": counted.more, self.past: done, **others, "interrupted": not ended, "after": self._reached})  # fmt: skip
         else:
             told = [
                 f"{number(done)} {self.past}",
                 *(f"{number(n)} {name}" for name, n in others.items() if n),
             ]
             click.echo(", ".join(told))
-        if self._stopped:
-            total = number(counted.total, more=counted.more)
-            click.echo(f"interrupted: {number(done)} of {total} {self.past}; give the same command again to go on with the rest", err=True)  # fmt: skip
-            raise SystemExit(INTERRUPTED)
+        if ended:
+            return
+        how = (
+            "the same command" if self._reached is None else f"the same command with --after {self._reached}"
+        )
+        why = "interrupted" if self._failed is None else f"Error: {plain(str(self._failed))}"
+        total = number(counted.total, more=counted.more)
+        click.echo(f"{why}: {number(done)} of {total} {self.past}; {how} goes on with the rest", err=True)
+        raise SystemExit(1 if self._failed is not None else INTERRUPTED - signal.SIGINT + self._stopped)
 
     def _rest(self, until: float) -> None:
         while not self._stopped and (left := until - time.monotonic()) > 0:
@@ -163,17 +184,18 @@ class Bulk:
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
-        """The first Ctrl-C ends after the batch under way, a second one at once."""
+        """The first Ctrl-C or SIGTERM ends after the batch under way, a second one at once."""
 
-        def stop(*_: object) -> None:
-            self._stopped = True
-            signal.signal(signal.SIGINT, before)
+        def stop(number: int, _frame: object) -> None:
+            self._stopped = number
+            signal.signal(number, before[number])
 
-        before = signal.signal(signal.SIGINT, stop)
+        before: dict[int, Any] = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 class _Bar:

@@ -37,11 +37,23 @@ class FilterCommand(click.Command):
         """Keep the minus of such words from being read as an option's."""
         return super().parse_args(ctx, [_MINUS.sub(_STAND_IN, arg, count=1) if _MINUS.match(arg) else arg for arg in args])  # fmt: skip
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Options, and words that are turned around."""
+        words = _words(ctx, incomplete) if re.match(r"-[a-z]", incomplete) else []
+        return [*words, *super().shell_complete(ctx, incomplete)]
+
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    from tenure.query import complete
+    return _words(ctx, incomplete)
 
-    found = complete(incomplete)
+
+def _words(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """The words of the language; kinds and queues as the store knows them."""
+    from tenure.cli.desk.knowing import known_words
+    from tenure.query import complete, open_field
+
+    field = open_field(incomplete)
+    found = complete(incomplete, known=None if field is None else known_words(ctx, field))
     return [CompletionItem(incomplete[: found.start] + c.text, help=c.means) for c in found.candidates]
 
 

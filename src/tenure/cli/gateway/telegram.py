@@ -86,7 +86,11 @@ def set_webhook(
 @config_option
 @json_option
 def info(slug: str, config: str, as_json: bool) -> None:
-    """Tell where Telegram sends a bot's updates, how many wait there, and what went wrong last."""
+    """Tell where Telegram sends a bot's updates, how many wait there, and what went wrong last.
+
+    \b
+    tenure gateway telegram info bot
+    """
     from tenure.cli.gateway.bots import Webhook, find
 
     webhook = Webhook(find(slug, config), quiet=as_json)
@@ -101,7 +105,12 @@ def info(slug: str, config: str, as_json: bool) -> None:
 @yes_option
 @json_option
 def delete(slug: str, config: str, drop_pending: bool, yes: bool, as_json: bool) -> None:
-    """Have Telegram send a bot's updates nowhere; it keeps them for 24 hours, unless --drop-pending."""
+    """Have Telegram send a bot's updates nowhere; it keeps them for 24 hours, unless --drop-pending.
+
+    \b
+    tenure gateway telegram delete bot
+    tenure gateway telegram delete bot --drop-pending --yes
+    """
     from tenure.cli.gateway.bots import Webhook, find, sure
 
     webhook = Webhook(find(slug, config), quiet=as_json)

@@ -1,7 +1,4 @@
-"""`make up`, for now: a handful of jobs on SQLite, and what happens to them, told line by line.
-
-It becomes the whole product (worker, gateway, dashboard) as those arrive.
-"""
+"""`tenure demo --story`: a handful of jobs on SQLite, and what happens to them, told line by line. Needs no extra."""
 
 from __future__ import annotations
 
@@ -112,7 +109,3 @@ def _story(q: tenure.Queue, clock: _Clock) -> None:
     _say("retain", f"8 days later, done jobs older than 7 days go: {q.retain(done='7d')} deleted")
     last = q.enqueue("send_email", {"to": "ann@example.com"}, queue="mail", unique="welcome:42")
     _say("enqueue", f"the unique slot of the first mail is free again: inserted={last.inserted}")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

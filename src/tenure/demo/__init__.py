@@ -1,0 +1,1 @@
+"""What `tenure demo` shows: a small shop at work (`shop`, `traffic`), or a few jobs told line by line (`story`)."""

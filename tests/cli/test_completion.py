@@ -1,0 +1,66 @@
+"""Completion in a shell: the command's own words, and kinds, queues and schedules as the store knows them."""
+
+from __future__ import annotations
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from tenure.cli import main
+from tests.cli.desk import Desk
+from tests.support.workers import until
+
+
+def completed(*words: str) -> list[str]:
+    """What may stand in place of the last word."""
+    asked = ShellComplete(main, {}, "tenure", "_TENURE_COMPLETE")
+    return [item.value for item in asked.get_completions(list(words[:-1]), words[-1])]
+
+
+def test_the_store_is_asked_for_kinds_queues_and_schedules(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with desk.queue() as q:
+        q.enqueue("send_email", queue="mail")
+        q.enqueue("resize", queue="pictures")
+        q.pause("misc")
+        q.beat("w", kinds=["send_letter"])
+        q.schedule("digest", "@daily", "send_email")
+    monkeypatch.setenv("TENURE_URL", desk.url)
+    assert completed("pause", "m") == ["mail", "misc"]
+    assert completed("pause", "mail", "") == ["misc", "pictures"]
+    assert completed("resume", "--url", desk.url, "p") == ["pictures"]
+    assert completed("enqueue", "send") == ["send_email", "send_letter"]
+    assert completed("cron", "run", "d") == ["digest"]
+    assert completed("list", "kind:send") == ["kind:send_email", "kind:send_letter"]
+    assert completed("list", "state:dead", "-queue:pi") == ["-queue:pictures"]
+    assert completed("retry", "state:de") == ["state:dead"]
+    assert completed("to") == ["top"]
+
+
+def test_a_shell_is_told_and_nobody_is_disturbed(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.enqueue("send", queue="mail")
+    asked = {"_TENURE_COMPLETE": "bash_complete", "COMP_WORDS": "tenure pause m", "COMP_CWORD": "2"}
+    told = desk.run(**asked)
+    assert (told.code, told.out, told.err) == (0, "plain,mail\n", "")
+    away = desk.run(url="postgresql://nobody@127.0.0.1:1/none", **asked)
+    assert (away.code, away.out.strip(), away.err) == (0, "", "")
+
+
+def test_it_makes_nothing_where_there_is_no_store(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENURE_URL", f"sqlite:///{desk.folder}/nosuch.db")
+    assert completed("pause", "") == []
+    assert not (desk.folder / "nosuch.db").exists()
+    monkeypatch.setenv("TENURE_URL", "ftp://x")
+    assert completed("pause", "") == []
+
+
+def test_it_works_on_postgresql_and_makes_no_schema_there(
+    postgres_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENURE_URL", postgres_desk.url)
+    assert completed("pause", "") == []
+    assert postgres_desk.run("migrate", "--check").code == 1
+    with postgres_desk.queue() as q:
+        q.enqueue("send", queue="mail")
+    until(lambda: completed("pause", "") == ["mail"])  # it waits for a busy server no longer than a moment

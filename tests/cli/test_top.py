@@ -1,0 +1,101 @@
+"""`tenure top`, as people run it: live on a terminal, and once for programs."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import tenure
+from tenure.figures import ErrorTally, Histogram, Tally
+from tests.cli.desk import Desk, dead
+
+
+def fill(q: tenure.Queue) -> None:
+    """A queue that is paused, one that is worked on, a worker that says much of itself, and failures."""
+    q.enqueue_many([tenure.NewJob(kind="letter", queue="bulk") for _ in range(12)])
+    q.pause("bulk")
+    q.enqueue("resize", queue="pictures")
+    [claim] = q.claim(kinds=["resize"], worker="host:1:a")
+    q.progress(claim, 0.25, "a quarter \x1b[2J of it")
+    about = {"running": 1, "lines": ["pictures:4", "*:6"], "memory": 52_000_000, "version": "9.9.9"}
+    q.beat("host:1:a", queues=["pictures", "mail"], about=json.dumps(about))
+    tally = Tally("mail", "send", done=240, failed=12, dead=3, waited=Histogram([0.2] * 9), ran=Histogram([3.0] * 9))  # fmt: skip
+    q.add_figures(
+        "host:1:a", [tally], [ErrorTally("f1", "send", "TimeoutError", "no answer", claim.id, 12, 3)]
+    )
+
+
+def test_a_look_for_programs_has_all_of_it(desk: Desk) -> None:
+    with desk.queue() as q:
+        fill(q)
+    told = desk.run("top", "--json").json
+    queues = {one["name"]: one for one in told["queues"]}
+    assert (queues["bulk"]["ready"], queues["bulk"]["paused"]) == (12, True)
+    assert queues["pictures"]["running"] == 1
+    assert queues["mail"]["done_per_second"] > 0 < queues["mail"]["failed_per_second"]
+    assert 2.5 < queues["mail"]["run_p95"] < 3.5
+    assert told["totals"]["ready"] == 12
+    [worker] = told["workers"]
+    assert (worker["running"], worker["slots"], worker["memory"], worker["version"]) == (1, 10, 52_000_000, "9.9.9")  # fmt: skip
+    [running] = told["running"]
+    assert (running["kind"], running["progress"]) == ("resize", 0.25)
+    [error] = told["errors"]
+    assert (error["count"], error["dead"], error["error_kind"]) == (12, 3, "TimeoutError")
+
+
+def test_without_a_terminal_it_looks_once(desk: Desk) -> None:
+    with desk.queue() as q:
+        fill(q)
+    told = desk.run("top")
+    assert told.code == 0
+    for words in ("1 worker, 1 of 10 slots busy", "12 ready", "bulk (paused)", "52 MB", "9.9.9", "25% a quarter", "TimeoutError: no answer"):  # fmt: skip
+        assert words in told.out
+    assert "\x1b" not in told.out
+
+
+def test_an_empty_store_has_no_jobs(desk: Desk) -> None:
+    assert "there are no jobs" in desk.run("top", "--once").out
+    assert desk.run("top", "--every", "1ms").code == 2
+    assert desk.run("top", "--every", "soon").code == 2
+
+
+def test_jobs_that_nobody_will_run_are_said_in_red(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.enqueue("send")
+    with desk.terminal("top", "--once") as terminal:
+        assert terminal.end() == 0
+        assert "\x1b[31mjobs are ready, and no worker lives" in terminal.screen
+
+
+def test_on_a_terminal_it_looks_again_and_again_until_q(desk: Desk) -> None:
+    with desk.terminal("top", "--every", "50ms", NO_COLOR="1") as terminal:
+        terminal.until("there are no jobs")
+        assert terminal.screen.startswith("\x1b[?1049h")
+        with desk.queue() as q:
+            dead(q, 3)
+            q.enqueue_many([tenure.NewJob(kind="send", queue="mail") for _ in range(4_321)])
+        terminal.until("4,321 ready")
+        terminal.type("q")
+        assert terminal.end() == 0
+        assert terminal.screen.endswith("\x1b[?25h\x1b[?1049l")
+        lines = terminal.screen.replace("\x1b[K", "").split("\r\n")
+        assert max(len(line) for line in lines if "\x1b" not in line) <= 100
+
+
+def test_however_it_ends_the_terminal_is_given_back(desk: Desk) -> None:
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        with desk.terminal("top") as terminal:
+            terminal.until("q ends")
+            terminal.process.send_signal(number)
+            assert terminal.end() == code
+            assert terminal.screen.endswith("\x1b[?25h\x1b[?1049l")
+            assert "Traceback" not in terminal.screen
+
+
+def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
+    with postgres_desk.queue() as q:
+        fill(q)
+    told = postgres_desk.run("top", "--json").json
+    assert told["totals"]["ready"] == 12
+    assert [one["name"] for one in told["queues"]] == ["bulk", "mail", "pictures"]
+    assert told["errors"][0]["count"] == 12
