@@ -28,6 +28,7 @@ from tenure.store.sqlite.bind import bound, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, is_at, key_of, prepare_file, release_library, same_file
+from tenure.store.sqlite.log import LogKeeper
 from tenure.store.sqlite.watch import SqliteWatch
 
 __all__ = ["APPLICATION", "META", "SqliteRunner", "SqliteStore", "applied", "table_exists"]
@@ -117,6 +118,7 @@ class SqliteStore:
         self._links: list[Link | None] = [None, None]
         self._held: list[tuple[int, int] | None] = [None, None]
         self._log: tuple[int, int] | None = None
+        self._keeper = LogKeeper(place.path)
         self._watches: WeakSet[SqliteWatch] = WeakSet()
         self._forking: list[SqliteWatch] = []
         self._closed = self._ready = False
@@ -159,6 +161,8 @@ class SqliteStore:
                     raise meaning(cause, self.place.path) from cause
                 if not is_at(self.place.path, self._held[which]):
                     raise self._lost()
+                if which == 0:
+                    self._keeper.tend(link)
                 return answer
 
         return with_patience(once, patience=self._patience, repeatable=repeatable)
@@ -180,6 +184,7 @@ class SqliteStore:
             if not is_at(self.place.path, self._held[0]):
                 self._lost()
                 return False
+            self._keeper.tend(link)
         return True
 
     def check_foreign(self) -> None:

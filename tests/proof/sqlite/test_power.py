@@ -1,0 +1,116 @@
+"""The power goes at any moment: what was promised is there, nothing is torn, and what has ended does not run again.
+
+SQLite writes to a disk of the test's own, which remembers what was synced. For every moment that is drawn the file is made
+as a power cut could have left it, opened by a new queue, compared with what had been promised by then, and worked off.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tests.proof import depth
+from tests.proof.ledger import intact, stored
+from tests.proof.sqlite.acts import Act, Life, shown
+from tests.proof.sqlite.disk import Disk, Step
+from tests.proof.sqlite.platters import WAYS, cuts
+from tests.proof.tally import Tally
+
+_ACTS = depth.of(test=70, proof=250)
+_LIVES = 2
+"""How often one file loses its power, and goes on from what is left."""
+
+
+def told_by(log: list[Step]) -> tuple[int, int]:
+    """How many acts had been promised at the end of this log, and how many asked for."""
+    told = asked = 0
+    for step in log:
+        if step[0] == "mark":
+            word, number = step[1]
+            if word == "told":
+                told = number
+            asked = max(asked, number + (word == "asked"))
+    return told, asked
+
+
+def there(url: str, acts: list[Act], told: int, asked: int, durability: str) -> int:
+    """How many of these acts the file still has, and that it has the first so many, and no part of another."""
+    intact(url)
+    with tenure.open(url, max_crashes=1_000) as q:
+        jobs: dict[str, tenure.JobSeen] = {job.id: job for job in stored(q)}
+    # What was asked for and not promised yet may be there or not: one that was lost can still be asked for again.
+    seen = [shown(act, jobs) for act in acts[:asked]]
+    kept = seen.index(False) if False in seen else len(seen)
+    assert True not in seen[kept:], "a later act is there without an earlier one"
+    if durability == "full":
+        assert kept >= told, f"{told - kept} of {told} promised acts are lost"
+    assert jobs.keys() <= {job for act in acts[:asked] for job in act.ids}, "a job came from nowhere"
+    return kept
+
+
+def half_an_hour_later() -> datetime:
+    """Every lease is over, and no retry is due."""
+    return datetime.now(UTC) + timedelta(minutes=30)
+
+
+def work_off(url: str, acts: list[Act]) -> None:
+    """Everything that has not ended is claimed, once, and nothing else is."""
+    ended = {job for act in acts if act.state for job in act.ids}
+    left = {job for act in acts for job in act.ids} - ended
+    taken: list[str] = []
+    with tenure.open(url, max_crashes=1_000, clock=half_an_hour_later) as q:
+        while claims := q.claim(500):
+            taken += [claim.id for claim in claims]
+            assert all(q.settle_many([(claim, tenure.Done()) for claim in claims]))
+    assert len(set(taken)) == len(taken)
+    assert not ended & set(taken), "a job that had ended ran again"
+    assert left == set(taken), "a job that had not ended was never claimed"
+
+
+def one_life(folder: Path, url: str, acts: list[Act], rng: random.Random) -> tuple[list[Step], list[Act]]:
+    """Do things on the file in this folder; the disk's log, and all that was asked for."""
+    with Disk() as disk:
+        disk.knows(folder)
+        q = tenure.open(url, max_crashes=1_000)
+        ended = {job for act in acts if act.state for job in act.ids}
+        life = Life(q, disk, rng, list(acts), {job for act in acts for job in act.ids} - ended)
+        disk.mark(("told", len(acts)))
+        life.live(_ACTS)
+        q.close()
+        return disk.log, life.acts
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+@pytest.mark.parametrize("file", range(depth.of(test=1, proof=6)))
+def test_what_was_promised_outlives_a_power_cut(
+    file: int, durability: str, tmp_path: Path, seed: int, tally: Tally
+) -> None:
+    rng = random.Random(f"{seed}-power-{durability}-{file}")
+    count = depth.of(test=9, proof=26 if durability == "full" else 10)
+    acts: list[Act] = []
+    folder = tmp_path / "first"
+    folder.mkdir()
+    for life in range(_LIVES):
+        url = "sqlite:///{}/jobs.db" + ("?durability=normal" if durability == "normal" else "")
+        log, asked_for = one_life(folder, url.format(folder), acts, rng)
+        survivor = rng.randrange(count)
+        for number, (at, platters) in enumerate(cuts(log, count, rng)):
+            left = tmp_path / f"{life}-{number}"
+            left.mkdir()
+            how = WAYS[number % len(WAYS)]
+            platters.leave(left, how, rng)
+            told, asked = told_by(log[:at])
+            if number == survivor:
+                shutil.copytree(left, tmp_path / f"next-{life}")
+            kept = there(url.format(left), asked_for, told, asked, durability)
+            work_off(url.format(left), asked_for[:kept])
+            if number == survivor:
+                acts = asked_for[:kept]
+            tally(cuts=1, promises=told, losses=max(told - kept, 0) if durability == "full" else 0)
+            shutil.rmtree(left)
+        folder = tmp_path / f"next-{life}"
