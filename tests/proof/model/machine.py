@@ -1,0 +1,281 @@
+"""The state machine: any verb at any time, drawn by Hypothesis, and scenes that lead where chance seldom goes.
+
+`play` runs it on one store for so many examples; each begins with an empty store. A failure prints the steps that lead to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from tests.proof.model.draws import GROUPS, QUEUES, WORKERS, ask_of, asks, few, filters, outcomes, pick, waits
+from tests.proof.model.pair import MAX_CRASHES, Pair
+from tests.proof.model.words import FINISHED, PENDING, SECOND, Ask, Outcome, State, Ticket
+
+__all__ = ["Machine", "play"]
+
+_RECENT = 12
+_STEPS: list[st.SearchStrategy[tuple[str, dict[str, Any]]]] = []
+worker = st.sampled_from(WORKERS)
+group = st.sampled_from([None, *GROUPS])
+
+
+def play(start: Callable[[], Pair], *, examples: int, steps: int, seed: int) -> None:
+    """Play so many examples of so many steps each; the same again with the same seed."""
+    found = hypothesis.settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    seeded = hypothesis.seed(seed)(type("Model", (Machine,), {"start": [start]}))
+    run_state_machine_as_test(seeded, settings=found)
+
+
+def drawn(
+    weight: int, **arguments: st.SearchStrategy[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """This step is drawn so often beside the others, with these arguments."""
+
+    def mark(step: Callable[..., None]) -> Callable[..., None]:
+        _STEPS.extend(
+            st.tuples(st.just(step.__name__), st.fixed_dictionaries(arguments)) for _ in range(weight)
+        )
+        return step
+
+    return mark
+
+
+def _chosen(values: list[Any], at: int) -> Any:
+    return values[at % len(values)]
+
+
+class Machine(RuleBasedStateMachine):
+    """One store and the model, and all that can be said to both."""
+
+    start: ClassVar[list[Callable[[], Pair]]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = self.start[0]()
+
+    def teardown(self) -> None:
+        self.pair.histories()
+
+    def _ask(self, options: dict[str, Any]) -> Ask:
+        return ask_of(self.pair.model.now, options)
+
+    @rule(step=st.deferred(lambda: st.one_of(_STEPS)))
+    def step(self, step: tuple[str, dict[str, Any]]) -> None:
+        """One of the steps below. They are no rules of their own: Hypothesis leaves most rules out of most examples."""
+        name, arguments = step
+        getattr(self, name)(**arguments)
+
+    # Into the line, out of it, and to the end.
+
+    @drawn(2, options=asks)
+    def enqueue(self, options: dict[str, Any]) -> None:
+        self.pair.enqueue(self._ask(options))
+
+    @drawn(2, many=st.lists(asks, min_size=2, max_size=4))
+    def enqueue_many(self, many: list[dict[str, Any]]) -> None:
+        self.pair.enqueue(*map(self._ask, many))
+
+    @drawn(1, which=pick)
+    def ask_again(self, which: int) -> None:
+        if jobs := list(self.pair.model.jobs):
+            self.pair.ask_again(_chosen(jobs, which))
+
+    @drawn(4, by=worker, limit=few, only=filters, lease=waits, started=st.booleans(), hasty=st.booleans())
+    def claim(
+        self, by: str, limit: int, only: dict[str, Any], lease: int, started: bool, hasty: bool
+    ) -> None:
+        self.pair.claim(by, limit, lease=lease, started=started, hasty=hasty, **only)
+
+    @drawn(1, which=st.lists(pick, min_size=1, max_size=3), lease=waits, started=st.booleans())
+    def renew(self, which: list[int], lease: int, started: bool) -> None:
+        if recent := self.pair.tickets[-_RECENT:]:
+            self.pair.renew([_chosen(recent, at) for at in which], lease=lease, started=started)
+
+    @drawn(1, which=pick, done=st.sampled_from([0.0, 0.5, 1.0]))
+    def progress(self, which: int, done: float) -> None:
+        if recent := self.pair.tickets[-_RECENT:]:
+            self.pair.progress(_chosen(recent, which), done)
+
+    @drawn(4, which=pick, outcome=outcomes)
+    def settle(self, which: int, outcome: Outcome) -> None:
+        if held := self.pair.held:
+            self.pair.settle((_chosen(held, which), outcome))
+
+    @drawn(3, many=st.lists(st.tuples(pick, outcomes), min_size=2, max_size=4))
+    def settle_many(self, many: list[tuple[int, Outcome]]) -> None:
+        if recent := self.pair.tickets[-_RECENT:]:
+            self.pair.settle(*((_chosen(recent, at), outcome) for at, outcome in many))
+
+    @drawn(6, which=st.lists(pick, min_size=1, max_size=4), outcome=outcomes)
+    def settle_what_was_lost(self, which: list[int], outcome: Outcome) -> None:
+        if lost := self.pair.lost[-_RECENT:]:
+            self.pair.settle(*((_chosen(lost, at), outcome) for at in which))
+
+    @drawn(2, which=pick)
+    def repeat_a_settle(self, which: int) -> None:
+        if said := self.pair.said[-5:]:
+            self.pair.settle(_chosen(said, which))
+
+    # Time, workers, people and the house.
+
+    @drawn(2, by=waits)
+    def tick(self, by: int) -> None:
+        self.pair.tick(by)
+
+    @drawn(1, who=worker)
+    def beat(self, who: str) -> None:
+        self.pair.beat(who)
+
+    @drawn(1, who=worker)
+    def leave(self, who: str) -> None:
+        self.pair.leave(who)
+
+    @drawn(1)
+    def reclaim(self) -> None:
+        self.pair.reclaim()
+
+    @drawn(1)
+    def promote(self) -> None:
+        self.pair.promote()
+
+    @drawn(3, state=st.sampled_from([*PENDING, "scheduled", "running", "done"]), which=pick)
+    def cancel(self, state: State, which: int) -> None:
+        if jobs := self.pair.ids(state):
+            self.pair.cancel(_chosen(jobs, which))
+
+    @drawn(1, state=st.sampled_from([*PENDING, "scheduled", "running"]))
+    def cancel_many(self, state: State) -> None:
+        self.pair.cancel_many([state])
+
+    @drawn(3, state=st.sampled_from([*FINISHED, "done", "ready"]), which=pick)
+    def replay(self, state: State, which: int) -> None:
+        if jobs := self.pair.ids(state):
+            self.pair.replay(_chosen(jobs, which))
+
+    @drawn(1, states=st.lists(st.sampled_from(FINISHED), min_size=1, unique=True))
+    def replay_many(self, states: list[State]) -> None:
+        self.pair.replay_many(states)
+
+    @drawn(1, queue=st.sampled_from(QUEUES))
+    def pause(self, queue: str) -> None:
+        self.pair.pause(queue)
+
+    @drawn(2, queue=st.sampled_from(QUEUES))
+    def resume(self, queue: str) -> None:
+        self.pair.resume(queue)
+
+    @drawn(1, states=st.lists(st.sampled_from(FINISHED), min_size=1, unique=True), age=waits)
+    def retain(self, states: list[State], age: int) -> None:
+        self.pair.retain(dict.fromkeys(states, age))
+
+    @drawn(1, state=st.sampled_from(FINISHED))
+    def purge(self, state: State) -> None:
+        self.pair.purge([state])
+
+    @drawn(1, options=asks)
+    def look(self, options: dict[str, Any]) -> None:
+        self.pair.look(self._ask(options))
+
+    # Scenes.
+
+    @drawn(6, by=worker, limit=few, lives=st.booleans(), again=st.booleans(), comes_back=st.sampled_from(["settles", "renews", ""]), outcome=outcomes)  # fmt: skip
+    def lose_a_lease(
+        self, by: str, limit: int, lives: bool, again: bool, comes_back: str, outcome: Outcome
+    ) -> None:
+        """A worker's lease runs out, somebody may run the job again, and then it comes back."""
+        taken = self.pair.claim(by, limit, lease=10 * SECOND)
+        self.pair.tick(31 * SECOND)
+        if lives:
+            self.pair.beat(by)
+        self.pair.reclaim()
+        if again:
+            self.pair.claim("dan", limit)
+        if taken and comes_back == "settles":
+            self.pair.settle(*((ticket, outcome) for ticket in taken))
+        elif taken and comes_back == "renews":
+            self.pair.renew(taken)
+
+    @drawn(6, jobs=st.lists(st.tuples(outcomes, group, st.booleans()), min_size=4, max_size=6))
+    def end(self, jobs: list[tuple[Outcome, str | None, bool]]) -> None:
+        """Jobs end as their worker says, and some were asked to cancel."""
+        self.pair.enqueue(
+            *(_grouped("end", name, max_attempts=1 + at % 2) for at, (_, name, _) in enumerate(jobs))
+        )
+        taken = self.pair.claim("eve", 8, kinds=["end"])
+        ends = [(ticket, *_chosen(jobs, at)) for at, ticket in enumerate(taken)]
+        for ticket, _, _, asked in ends:
+            if asked:
+                self.pair.cancel(ticket.job)
+        if ends:
+            self.pair.settle(*((ticket, outcome) for ticket, outcome, _, _ in ends))
+
+    @drawn(2, jobs=st.lists(st.tuples(group, st.booleans()), min_size=2, max_size=4), seen=st.booleans(), started=st.booleans())  # fmt: skip
+    def fall(self, jobs: list[tuple[str | None, bool]], seen: bool, started: bool) -> None:
+        """A worker ends with its jobs, some of them asked to cancel; somebody sees it, or their leases run out."""
+        self.pair.enqueue(*(_grouped("fall", name) for name, _ in jobs))
+        taken = self.pair.claim("gus", 6, kinds=["fall"], lease=10 * SECOND, started=started)
+        for at, ticket in enumerate(taken):
+            if _chosen(jobs, at)[1]:
+                self.pair.cancel(ticket.job)
+        if seen:
+            self.pair.vanished("gus", taken[::2], "killed")
+        else:
+            self.pair.tick(11 * SECOND)
+            self.pair.reclaim()
+
+    @drawn(5, name=group, how=st.sampled_from(["reclaim", "reclaim", "vanished", "crashed"]), comes_back=st.booleans())  # fmt: skip
+    def poison(self, name: str | None, how: str, comes_back: bool) -> None:
+        """A job takes its worker with it until it is convicted; unless that was a mistake, and the worker comes back."""
+        self.pair.enqueue(_grouped("bomb", name, priority=9))
+        taken: list[Ticket] = []
+        for _ in range(MAX_CRASHES):
+            now = self.pair.claim("fay", 2, kinds=["bomb"], lease=10 * SECOND)
+            taken += now
+            if how == "reclaim":
+                self.pair.tick(11 * SECOND)
+                self.pair.reclaim()
+            elif how == "vanished":
+                self.pair.vanished("fay", now)
+            elif now:
+                self.pair.settle((now[0], Outcome("crashed", text="killed")))
+        if comes_back and taken:
+            self.pair.renew(taken[-2:])
+
+    @drawn(5, tried=st.booleans())
+    def expire(self, tried: bool) -> None:
+        """Jobs pass their expiry while they are scheduled, waiting and ready, tried before or not."""
+        pair = self.pair
+        waits = (60 * SECOND, 1 * SECOND, 0)
+        own = f"group {pair.model.arrived}"
+        names = (None, own, None)
+        pair.enqueue(*(
+            _grouped("brief", name, priority=9, order="start", expires_in=20 * SECOND, delay=None if tried else wait)
+            for name, wait in zip(names, waits, strict=True)
+        ))  # fmt: skip
+        if tried and (taken := pair.claim("hal", 6, kinds=["brief"])):
+            grouped = {ticket: pair.model.jobs[ticket.job].ask.group for ticket in taken}
+            later = {t: waits[1] if grouped[t] else waits[(at % 2) * 2] for at, t in enumerate(taken)}
+            pair.settle(*((ticket, Outcome("fail", delay=later[ticket], text="not yet")) for ticket in taken))
+        pair.enqueue(_grouped("other", own))
+        pair.tick(2 * SECOND)
+        pair.promote()
+        pair.tick(21 * SECOND)
+        pair.promote()
+
+
+def _grouped(kind: str, name: str | None, **options: Any) -> Ask:
+    return Ask(kind=kind, group=name, limit=GROUPS.get(name or "", 1), **options)

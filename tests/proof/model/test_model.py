@@ -1,0 +1,102 @@
+"""Every store does what the contract says, whatever is said to it in whatever order: the model is played beside it."""
+
+from __future__ import annotations
+
+import doctest
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.job import TRANSITIONS
+from tests.proof import depth
+from tests.proof.model import reference
+from tests.proof.model.machine import play
+from tests.proof.model.pair import MAX_CRASHES, Pair
+from tests.proof.model.words import MOVES
+from tests.proof.tally import Tally
+from tests.support.clock import MovedClock
+from tests.support.places import Loop, Place
+from tests.support.schemas import take
+
+EACH_MOVE, STALE, STALE_RUNNING, REPEATED = 50, 500, 100, 100
+"""How often each must have happened by the end of the proof, on each store."""
+_STEPS = 40
+_CALLS = {
+    "sqlite": depth.of(test=1_500, proof=20_000),
+    "shared": depth.of(test=500, proof=20_000),
+    "postgres": depth.of(test=400, proof=5_000),
+}
+_TABLES = ("jobs", "attempts", "ledger", "queues", "workers")
+NEVER = {
+    # Only jobs of hooks are cancelled by an absolution, and the model has no hooks.
+    ("absolve", "scheduled", "cancelled"), ("absolve", "waiting", "cancelled"), ("absolve", "ready", "cancelled"),
+    # Room for a job that steps aside with nothing to wait for.
+    ("fail", "running", "waiting"), ("snooze", "running", "waiting"),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "shared", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[Place]:
+    """A fresh store."""
+    store: Any = request.param
+    path, schema = tmp_path / "jobs.db", take() if store == "postgres" else ""
+    urls = {
+        "sqlite": f"sqlite:///{path}?durability=normal",
+        "shared": f"sqlite:///{path}?shared=true&durability=normal",
+        "postgres": f"{postgres_url}?schema={schema}",
+    }
+    loop = Loop()
+    made = Place(
+        store, "sync", urls[store], None if store == "postgres" else path, postgres_url, schema, loop
+    )
+    yield made
+    made.close()
+    loop.close()
+
+
+@pytest.mark.timeout(600)
+def test_a_store_does_whatever_the_contract_says(place: Place, seed: int, tally: Tally) -> None:
+    clock = MovedClock()
+    q = place.open(clock=clock, max_crashes=MAX_CRASHES)
+    counts: Counter[str] = Counter()
+
+    def start() -> Pair:
+        tables = (*_TABLES, "finished") if place.store == "postgres" else _TABLES
+        for table in tables:
+            place.sql(f"DELETE FROM tenure.{table}")
+        return Pair(q, clock, counts)
+
+    drawn = random.Random(f"{seed}-model-{place.store}")
+    wanted = _CALLS[place.store]
+    while counts["calls"] < wanted or (depth.DEPTH != "test" and _missing(counts)):
+        assert counts["calls"] < 4 * wanted, f"too seldom: {_missing(counts)}"
+        examples = max(min((wanted - counts["calls"]) // 100, 50), 3)
+        play(start, examples=examples, steps=_STEPS, seed=drawn.getrandbits(32))
+    tally(
+        **{f"{place.store}_calls": counts["calls"], f"{place.store}_stale_settles": counts["stale settles"]}
+    )
+    tally(moves=sum(count for name, count in counts.items() if "→" in name), disagreements=0)
+
+
+def _missing(counts: Counter[str]) -> dict[str, int]:
+    """What has not happened often enough yet."""
+    wanted = {f"{c}: {was} → {now}": EACH_MOVE for c, moves in MOVES.items() for was, now in moves}
+    wanted |= {"stale settles": STALE, "stale settles of jobs that run again": STALE_RUNNING}
+    wanted |= {"repeated settles": REPEATED, "duplicates": EACH_MOVE, "stale renews": EACH_MOVE}
+    return {name: counts[name] for name, often in wanted.items() if counts[name] < often}
+
+
+def test_the_model_s_moves_are_the_life_of_a_job_as_the_store_writes_it_down() -> None:
+    written = {(verb, was, now) for verb, moves in TRANSITIONS.items() for was, now in moves}
+    deleted = {"retain", "purge"}
+    model = {(c, was, now) for c, moves in MOVES.items() if c not in deleted for was, now in moves}
+    assert written - model == NEVER
+    assert model <= written
+
+
+def test_what_the_model_says_of_itself_is_so() -> None:
+    assert doctest.testmod(reference).failed == 0
