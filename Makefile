@@ -3,6 +3,8 @@
 PYTHON       ?= python3
 VENV         ?= .venv
 ARGS         ?=
+MINUTES      ?= 30
+SEED         ?=
 # Tests wait more than they compute, so four of them share two cores well.
 TEST_WORKERS ?= 4
 
@@ -18,7 +20,7 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up crawl bot demo test proof lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
+.PHONY: help up crawl bot demo test proof torture lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -42,6 +44,9 @@ test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim"
 
 proof: $(VENV)/.developed ## Play the whole proof: model, kills, faults, cuts, time (up to 40 minutes)
 	@TENURE_DEPTH=proof $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m proof $(ARGS)
+
+torture: $(VENV)/.developed ## Play the proof again and again for MINUTES=30, from SEED= on (ARGS=--write keeps the sums)
+	@$(BIN)/python -m tests.proof.torture --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lint: $(VENV)/.developed ## Check style and formatting (ruff)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "lint: not clean; 'make fmt' repairs what a tool can"; exit 1; }

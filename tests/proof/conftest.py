@@ -5,6 +5,7 @@ At the depths of `make proof` and `make torture` every test here carries the mar
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if _HERE in item.path.parents:
                 item.add_marker(pytest.mark.proof)
+    if depth.DEPTH == "torture":
+        # A round may be cut short: what it leaves out is another part each time.
+        random.Random(depth.seed()).shuffle(items)
 
 
 @pytest.fixture
