@@ -57,3 +57,10 @@ def test_a_blank_in_quotes_begins_no_word() -> None:
 def test_a_candidate_says_what_it_means() -> None:
     [found] = query.complete("stat").candidates
     assert "as in state:dead,cancelled" in found.means
+
+
+def test_the_field_whose_value_is_being_typed_is_told() -> None:
+    assert query.open_field("state:dead kind:se") == "kind"
+    assert query.open_field("-queue:a,") == "queue"
+    assert query.open_field("kind:send ", 7) == "kind"
+    assert [query.open_field(text) for text in ("", "ki", "kind:send ")] == [None] * 3

@@ -157,10 +157,18 @@ class _Shop:
         settings = worker_settings(concurrency=20, grace="4s")
         with shown(gateway.app.url, desk, gateway, quiet=True) as page:
             self._page = page or ""
-            run_with_gateway(gateway, settings, _APP, str(config), tell=self._up, host=_HOST, port=front)
+            run_with_gateway(
+                gateway, settings, _APP, str(config), tell=self._up, stopping=self._leave, host=_HOST, port=front
+            )  # fmt: skip
+
+    def _leave(self) -> None:
+        """Told to stop: nobody comes any more, while what runs is finished or given back."""
+        self._ended.set()
+        if self._traffic is not None:
+            self._traffic.leave()
 
     def close(self) -> None:
-        """The customers go home."""
+        """The customers are at home."""
         self._ended.set()
         if self._traffic is not None:
             self._traffic.stop()
@@ -217,8 +225,8 @@ class _Shop:
                     sys.stdout.flush()
         except (OSError, ValueError, tenure.TenureError):
             logging.getLogger("tenure.demo").exception("how it goes is not told any more")
-        if live:
-            sys.stdout.write("\n")
+        sys.stdout.write(f"{chr(10) if live else ''}stopping: what runs is finished or given back …\n")
+        sys.stdout.flush()
 
 
 def _states(queue: Queue) -> dict[str, int]:

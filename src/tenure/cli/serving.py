@@ -108,7 +108,13 @@ class Serving:
     """A server in a thread. `stop` and `hurry` may be called from a signal handler."""
 
     def __init__(
-        self, config: uvicorn.Config, bound: Bound, *, ready: Callable[[], None], ended: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        bound: Bound,
+        *,
+        ready: Callable[[], None],
+        ended: Callable[[], None],
+        stopping: Callable[[], None] = lambda: None,
     ) -> None:
         import uvicorn
 
@@ -116,7 +122,7 @@ class Serving:
         """Whether it was told to stop; whether it ended without."""
         self._told_at = 0.0
         self._server, self._bound = uvicorn.Server(config), bound
-        self._ready, self._ended = ready, ended
+        self._ready, self._ended, self._stopping = ready, ended, stopping
         self._leave: Callable[[], None] = getattr(config.app, "leave", lambda: None)
         """Ends what an app would stream for ever."""
         self._thread = threading.Thread(target=self._run, name="tenure-serving", daemon=True)
@@ -135,6 +141,7 @@ class Serving:
         """Take nothing more, and answer what is under way."""
         self._told_at = self._told_at or time.monotonic()
         self._leave()
+        self._stopping()
         self.told = self._server.should_exit = True
 
     def hurry(self) -> None:

@@ -118,10 +118,11 @@ def run_with_gateway(
     port: int,
     certfile: str | None = None,
     keyfile: str | None = None,
+    stopping: Callable[[], None] = lambda: None,
 ) -> None:
     """Both, until a signal: bound and opened before anything runs, so that either all of it starts or nothing does.
 
-    `tell` is called once requests are answered.
+    `tell` is called once requests are answered, `stopping` when it is told to stop, from a signal handler.
     """
     import asyncio
 
@@ -140,7 +141,7 @@ def run_with_gateway(
     made = server_config(gateway, grace=grace / 2, certfile=certfile, keyfile=keyfile, lifespan="off")
     bound = bind(host, port, tls=certfile is not None)
     serving = Serving(
-        made, bound, ready=lambda: tell(bound),
+        made, bound, ready=lambda: tell(bound), stopping=stopping,
         ended=lambda: None if serving.told else os.kill(os.getpid(), signal.SIGTERM),
     )  # fmt: skip
     try:

@@ -46,6 +46,10 @@ class Traffic:
         """The shop opens."""
         self._thread.start()
 
+    def leave(self) -> None:
+        """It closes. May be called from a signal handler."""
+        self._stop.set()
+
     def stop(self) -> None:
         """It closes; waits for what is under way, but not for long."""
         self._stop.set()

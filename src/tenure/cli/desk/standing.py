@@ -34,7 +34,9 @@ def look(queue: Queue) -> dict[str, Any]:
     pulse = queue.pulse(cap=_CAP)
     minute = pulse.at.replace(second=0, microsecond=0)
     found = queue.rollups(minute - _BACK * _MINUTE, minute + _MINUTE)
-    figures = _figures(found, minute, (pulse.at - minute).total_seconds() + 60)
+    # Where nothing was told of the minute before, a worker has just begun, and this minute is all there is.
+    before = any(minute - _MINUTE <= row.at < minute for row in found)
+    figures = _figures(found, minute, max((pulse.at - minute).total_seconds(), 5.0) + 60 * before)
     names = sorted({*pulse.counts, *figures})
     queues = [
         {
