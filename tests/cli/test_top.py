@@ -6,6 +6,7 @@ import json
 import signal
 
 import tenure
+from tenure.cli.desk.picture import lines
 from tenure.figures import ErrorTally, Histogram, Tally
 from tests.cli.desk import Desk, dead
 
@@ -48,7 +49,7 @@ def test_without_a_terminal_it_looks_once(desk: Desk) -> None:
         fill(q)
     told = desk.run("top")
     assert told.code == 0
-    for words in ("1 worker, 1 of 10 slots busy", "12 ready", "bulk (paused)", "52 MB", "9.9.9", "25% a quarter", "TimeoutError: no answer"):  # fmt: skip
+    for words in ("1 worker, 1 of 10 slots busy", "12 ready", "paused", "52 MB", "9.9.9", "25% a quarter", "TimeoutError: no answer"):  # fmt: skip
         assert words in told.out
     assert "\x1b" not in told.out
 
@@ -57,6 +58,33 @@ def test_an_empty_store_has_no_jobs(desk: Desk) -> None:
     assert "there are no jobs" in desk.run("top", "--once").out
     assert desk.run("top", "--every", "1ms").code == 2
     assert desk.run("top", "--every", "soon").code == 2
+
+
+def test_each_part_has_its_share_of_a_small_screen() -> None:
+    span = {
+        "done_per_second": 1.0,
+        "failed_per_second": 0.0,
+        "wait_p95": None,
+        "run_p95": None,
+        "oldest_ready": None,
+    }
+    states = dict.fromkeys(("ready", "running", "scheduled", "waiting"), 1)
+    at = "2026-03-01T12:00:00+00:00"
+    worker = {"id": "w", "started_at": at, "seen_at": at, "running": 1, "slots": 2, "memory": None, "version": None, "queues": None}  # fmt: skip
+    error = {"count": 1, "dead": 0, "last_seen": at, "kind": "send", "error_kind": "OSError", "message": "no"}
+    told = {
+        "at": at, "capped": False, "totals": {**states, **span, "overdue_leases": 0},
+        "queues": [{"name": f"q{n}", "paused": False, **states, **span} for n in range(40)],
+        "workers": [worker], "running": [], "errors": [error] * 9,
+    }  # fmt: skip
+    drawn = [line.text for line in lines(told, "sqlite:///x.db", 23)]
+    assert len(drawn) == 23
+    assert [line.split()[0] for line in drawn if line.isupper() or "QUEUE" in line] == [
+        "QUEUE",
+        "WORKER",
+        "ERRORS",
+    ]
+    assert [line for line in drawn if line.startswith("…")] == ["… and 34 more", "… and 4 more"]
 
 
 def test_jobs_that_nobody_will_run_are_said_in_red(desk: Desk) -> None:
@@ -78,8 +106,8 @@ def test_on_a_terminal_it_looks_again_and_again_until_q(desk: Desk) -> None:
         terminal.type("q")
         assert terminal.end() == 0
         assert terminal.screen.endswith("\x1b[?25h\x1b[?1049l")
-        lines = terminal.screen.replace("\x1b[K", "").split("\r\n")
-        assert max(len(line) for line in lines if "\x1b" not in line) <= 100
+        rows = terminal.screen.replace("\x1b[K", "").split("\r\n")
+        assert max(len(row) for row in rows if "\x1b" not in row) <= 100
 
 
 def test_however_it_ends_the_terminal_is_given_back(desk: Desk) -> None:

@@ -30,8 +30,8 @@ def command(every: str, once: bool, as_json: bool, url: str | None, app: str | N
     tenure top --every 5s --app shop.jobs:app
     tenure top --json | jq '.totals'     one look, for a program
 
-    READY, RUNNING, SCHEDULED and WAITING are counted up to 10,000 for each queue. DONE/S and FAILED/S are what workers told of
-    this minute and the one before; they tell every few seconds. WAIT and RUN are what 95 of 100 jobs took at most.
+    READY, RUNNING, SCHEDULED and WAITING are counted up to 10,000. DONE/S and FAIL/S are what workers told of this minute and
+    the one before; they tell every few seconds. WAIT95 and RUN95 are how long 95 of 100 jobs waited and ran at most.
     """
     from tenure.duration import parse
     from tenure.errors import FieldError

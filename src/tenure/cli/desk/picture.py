@@ -12,8 +12,7 @@ from tenure.duration import spell
 
 __all__ = ["Line", "lines"]
 
-_ENDLESS: Final = 1_000_000
-_QUEUES: Final = ("QUEUE", "READY", "RUNNING", "SCHEDULED", "WAITING", "OLDEST", "DONE/S", "FAILED/S", "WAIT P95", "RUN P95")  # fmt: skip
+_QUEUES: Final = ("QUEUE", "READY", "RUNNING", "SCHEDULED", "WAITING", "OLDEST", "DONE/S", "FAIL/S", "WAIT95", "RUN95")  # fmt: skip
 _WORKERS: Final = ("WORKER", "BUSY", "MEMORY", "VERSION", "UP", "SEEN", "QUEUES")
 _RUNNING: Final = ("JOB", "KIND", "QUEUE", "TRY", "FOR", "PROGRESS")
 _ERRORS: Final = ("ERRORS", "DEAD", "LAST", "KIND", "LATELY")
@@ -30,26 +29,35 @@ class Line(NamedTuple):
 class _Part(NamedTuple):
     header: Sequence[str]
     rows: list[tuple[list[str], str]]
-    share: int
-    """It may have one line in so many of the screen."""
 
 
 def lines(told: dict[str, Any], place: str, height: int | None) -> list[Line]:
     """The picture; `height` None: all of it."""
     at = datetime.fromisoformat(told["at"])
+    head = list(_head(told, place, at))
     parts = [
-        _Part(_QUEUES, list(_queues(told)), 3),
-        _Part(_WORKERS, list(_workers(told, at)), 6),
-        _Part(_RUNNING, list(_running(told)), 5),
-        _Part(_ERRORS, list(_errors(told, at)), 4),
+        _Part(_QUEUES, list(_queues(told)) or [(["there are no jobs"], "")]),
+        _Part(_WORKERS, list(_workers(told, at))),
+        _Part(_RUNNING, list(_running(told))),
+        _Part(_ERRORS, list(_errors(told, at))),
     ]
-    drawn = [*_head(told, place, at)]
-    for part in parts:
-        if not part.rows and part.header is not _QUEUES:
-            continue
-        most = _ENDLESS if height is None else max(height // part.share - 2, 1)
+    parts = [part for part in parts if part.rows]
+    counts = [len(part.rows) for part in parts]
+    room = counts if height is None else _shared(counts, height - len(head) - 2 * len(parts))
+    drawn = head
+    for part, most in zip(parts, room, strict=True):
         drawn += [Line(""), *_table(part, most)]
     return drawn if height is None else drawn[:height]
+
+
+def _shared(counts: Sequence[int], room: int) -> list[int]:
+    """So many lines of the room for each: all it wants, where that leaves as many for the others."""
+    given = [0] * len(counts)
+    while room > 0 and given != [*counts]:
+        for n, count in enumerate(counts):
+            if room > 0 and given[n] < count:
+                given[n], room = given[n] + 1, room - 1
+    return given
 
 
 def _head(told: dict[str, Any], place: str, at: datetime) -> Iterator[Line]:
@@ -68,11 +76,13 @@ def _head(told: dict[str, Any], place: str, at: datetime) -> Iterator[Line]:
 
 
 def _queues(told: dict[str, Any]) -> Iterator[tuple[list[str], str]]:
-    for one in told["queues"]:
-        name = f"{one['name']} (paused)" if one["paused"] else one["name"]
+    """The fullest first: where there is no room for all, these are wanted."""
+    fullest = sorted(told["queues"], key=lambda one: (-one["ready"], -one["done_per_second"]))
+    for one in fullest:
         counts = [number(one[state]) for state in ("ready", "running", "scheduled", "waiting")]
-        times = [_span(one["oldest_ready"]), _rate(one["done_per_second"]), _rate(one["failed_per_second"])]
-        yield [name, *counts, *times, _span(one["wait_p95"]), _span(one["run_p95"])], "yellow" if one["paused"] else ""  # fmt: skip
+        oldest = "paused" if one["paused"] else _span(one["oldest_ready"])
+        times = [oldest, _rate(one["done_per_second"]), _rate(one["failed_per_second"])]
+        yield [one["name"], *counts, *times, _span(one["wait_p95"]), _span(one["run_p95"])], "yellow" if one["paused"] else ""  # fmt: skip
 
 
 def _workers(told: dict[str, Any], at: datetime) -> Iterator[tuple[list[str], str]]:
@@ -100,20 +110,16 @@ def _errors(told: dict[str, Any], at: datetime) -> Iterator[tuple[list[str], str
 
 
 def _table(part: _Part, most: int) -> Iterator[Line]:
-    """Its header and as many rows as it may have; numbers stand to the right."""
+    """Its header and as many lines as it may have; numbers stand to the right."""
     rows = [([plain(cell) for cell in cells], paint) for cells, paint in part.rows]
-    shown, left = rows[:most], len(rows) - most
-    widths = [
-        max(len(cells[n]) for cells in ([*part.header], *(row for row, _ in shown)))
-        for n in range(len(part.header))
-    ]
+    shown = rows if len(rows) <= most else rows[: max(most - 1, 0)]
+    whole = [cells for cells, _ in shown if len(cells) == len(part.header)]
+    widths = [max(len(cells[n]) for cells in (part.header, *whole)) for n in range(len(part.header))]
     yield Line(_row(part.header, part.header, widths), "bold")
     for cells, paint in shown:
-        yield Line(_row(cells, part.header, widths), paint)
-    if not rows:
-        yield Line("there are no jobs")
-    if left > 0:
-        yield Line(f"… and {left} more")
+        yield Line(_row(cells, part.header, widths) if cells in whole else cells[0], paint)
+    if len(shown) < len(rows) and most > 0:
+        yield Line(f"… and {len(rows) - len(shown)} more")
 
 
 def _row(cells: Iterable[str], header: Sequence[str], widths: Sequence[int]) -> str:
