@@ -9,8 +9,8 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import secrets
 import threading
-import time
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
@@ -124,12 +124,12 @@ class Traffic:
     def _push(self, number: int) -> None:
         """GitHub delivers a push; every third is a stranger's, and refused."""
         body = json.dumps({"ref": "refs/heads/main", "after": f"{number:040x}", "pusher": {"name": "ann"}}).encode()  # fmt: skip
-        secret = "a stranger's guess" if number % 3 == 0 else self._secret
+        key = "a stranger's guess" if number % 3 == 0 else self._secret
         headers = {
             "Content-Type": "application/json",
             "X-GitHub-Event": "push",
-            "X-GitHub-Delivery": f"{time.time_ns()}-{number}",
-            "X-Hub-Signature-256": f"sha256={hmac.digest(secret.encode(), body, 'sha256').hex()}",
+            "X-GitHub-Delivery": f"{number}-{secrets.token_hex(8)}",
+            "X-Hub-Signature-256": f"sha256={hmac.digest(key.encode(), body, 'sha256').hex()}",
         }
         parts = urlsplit(self._gateway)
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_PATIENCE)
