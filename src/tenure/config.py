@@ -27,6 +27,7 @@ __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
 _OURS = ("schema", "pgbouncer", "listen", "notify")
+_PASSWORD = re.compile(r"\A(\s*(?:[A-Za-z][\w+.-]*:?/{1,4})?[^:@/\s]*):(?![\s/]).*@", re.DOTALL)
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
 _TRUE = {
     "true": True,
@@ -113,9 +114,10 @@ def identifier(value: str, name: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be logged."""
-    url = re.sub(r"(?i)([?&]listen=)[^&\s]*", r"\1***", url)
-    return re.sub(r"(://[^/@:]*:)\S*@", r"\1***@", re.sub(r"(?i)(password=)[^&\s]*", r"\1***", url))
+    """The URL as it may be logged, however badly it is written: what may be a password is between a colon and the last @."""
+    url = re.sub(r"(?i)([?&]listen=)[^&]*", r"\1***", url)
+    url = re.sub(r"(?i)(password=)[^&]*", r"\1***", url)
+    return _PASSWORD.sub(r"\1:***@", re.sub(r"(://[^/@:]*:)\S*@", r"\1***@", url))
 
 
 def _sqlite(url: str) -> SqlitePlace:
@@ -123,7 +125,7 @@ def _sqlite(url: str) -> SqlitePlace:
     path = unquote(place) if url.startswith("sqlite:///") else ""
     if not path:
         raise StoreURLError(
-            f"store URL: {url!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
+            f"store URL: {without_password(url)!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
         )
     if path == ":memory:":
         raise StoreURLError(
@@ -143,7 +145,14 @@ def _sqlite(url: str) -> SqlitePlace:
 
 
 def _postgres(url: str) -> PostgresPlace:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # Its words may hold a part of the URL, and that of the password.
+        raise StoreURLError(
+            f"store URL: {without_password(url)!r} is no URL; write postgresql://user:password@host/database, "
+            "percent-encoded where user or password hold other characters than letters and digits"
+        ) from None
     options = [part for part in parts.query.split("&") if part]
     ours = dict(
         parse_qsl(
@@ -168,7 +177,7 @@ def _listen(url: str) -> str:
         raise FieldError(
             "listen",
             "must be a percent-encoded postgresql:// URL of the server itself",
-            without_password(url),
+            "***",
         )
     return _postgres(url).conninfo
 

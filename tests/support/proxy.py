@@ -1,10 +1,15 @@
-"""A wire that can be cut: a TCP proxy before a PostgreSQL server that loses a request or a reply when a test says so."""
+"""A wire that can be cut: a TCP proxy before a PostgreSQL server that loses a request or a reply when a test says so.
+
+It can also do to all its connections what networks do: reset them, swallow everything, lose one side, drip, or end in the
+middle of a message.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +22,8 @@ __all__ = ["Cut", "Proxy"]
 # What the server says at the end of every answer: it has done all it was asked, and waits.
 _READY = re.compile(rb"Z\x00\x00\x00\x05[ITE]\Z")
 _LONGEST = 65_536
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing says RST, not FIN."""
 
 
 @dataclass
@@ -26,6 +33,8 @@ class Cut:
     words: bytes
     what: Literal["request", "reply"]
     then: Callable[[], Any] | None = None
+    unnoticed: bool = False
+    """Whether the server is left to believe that the client is still there."""
     happened: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
     """What `then` raised, if it did."""
@@ -40,12 +49,39 @@ class _Wire:
     said: bytes = b""
     cut: Cut | None = None
     silent: bool = False
+    kept: socket.socket | None = None
+    """The side that stays when the other one has gone."""
+    left: int | None = None
+    """How many bytes of replies still pass before the end."""
+    drips: bool = False
+    abrupt: bool = False
 
     def close(self) -> None:
         for end in (self.client, self.server):
+            if end is not self.kept:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RD if self.abrupt else socket.SHUT_RDWR)
+                end.close()
+
+    def reset(self) -> None:
+        """Wake who listens without a word to the other side; the close that follows says RST."""
+        self.abrupt = True
+        for end in (self.client, self.server):
             with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                end.shutdown(socket.SHUT_RD)
+
+    def pass_on(self, end: socket.socket, data: bytes) -> None:
+        """Send it: at once, byte by byte, or as much as still passes."""
+        if self.left is not None and end is self.client:
+            data, self.left = data[: self.left], self.left - len(data[: self.left])
+        if self.drips:
+            for at in range(len(data)):
+                end.sendall(data[at : at + 1])
+        else:
+            end.sendall(data)
+        if self.left == 0:
+            raise ConnectionAbortedError
 
 
 class Proxy:
@@ -57,6 +93,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._wires: list[_Wire] = []
         self._threads: list[threading.Thread] = []
+        self._swallowed: list[socket.socket] = []
+        self._swallows = self._drips = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._start(self._accept)
 
@@ -69,9 +107,9 @@ class Proxy:
         query = urlencode([*parse_qsl(self._target.query), *plain])
         return urlunsplit(("postgresql", netloc, self._target.path, query, ""))
 
-    def lose_request(self, words: bytes) -> Cut:
-        """Cut the connection instead of passing on the next request with these words."""
-        return self._plan(Cut(words, "request"))
+    def lose_request(self, words: bytes, *, unnoticed: bool = False) -> Cut:
+        """Cut the connection instead of passing on the next request with these words; the server may not notice."""
+        return self._plan(Cut(words, "request", unnoticed=unnoticed))
 
     def lose_reply(self, words: bytes, then: Callable[[], Any] | None = None) -> Cut:
         """Pass on the next request with these words, wait until the server has done it, do `then`, and cut."""
@@ -83,15 +121,56 @@ class Proxy:
             for wire in self._wires:
                 wire.silent = True
 
+    def reset(self) -> None:
+        """Reset every connection there is (RST, to both sides); new ones work."""
+        for wire in self._all():
+            wire.reset()
+
+    def swallow(self) -> None:
+        """From now on connections are accepted, and nothing that is said on any is ever answered, until `heal`."""
+        self._swallows = True
+        self.fall_silent()
+
+    def lose_side(self, side: Literal["client", "server"]) -> None:
+        """One side of every connection there is has gone without a word, and the other one does not know; new ones work."""
+        for wire in self._all():
+            wire.silent = True
+            wire.kept = wire.server if side == "client" else wire.client
+            with contextlib.suppress(OSError):
+                (wire.client if side == "client" else wire.server).shutdown(socket.SHUT_RDWR)
+
+    def drip(self) -> None:
+        """From now on everything passes byte by byte, until `heal`."""
+        self._drips = True
+        for wire in self._all():
+            wire.drips = True
+
+    def end_after(self, count: int) -> None:
+        """Every connection there is ends once so many more bytes of replies have passed on it; new ones work."""
+        for wire in self._all():
+            wire.left = count
+
+    def heal(self) -> None:
+        """New connections work, and what drips flows again; what is silent stays so."""
+        self._swallows = self._drips = False
+        for wire in self._all():
+            wire.drips = False
+
+    @property
+    def alive(self) -> int:
+        """How many connections it has that still pass anything on."""
+        return sum(not wire.silent and wire.client.fileno() != -1 for wire in self._all())
+
     def close(self) -> None:
         """Cut every connection and stop listening."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        with self._lock:
-            wires = list(self._wires)
-        for wire in wires:
+        for wire in self._all():
+            wire.kept = None
             wire.close()
+        for swallowed in self._swallowed:
+            swallowed.close()
         for thread in self._threads:
             thread.join(10)
 
@@ -102,6 +181,10 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _all(self) -> list[_Wire]:
+        with self._lock:
+            return list(self._wires)
 
     def _plan(self, cut: Cut) -> Cut:
         with self._lock:
@@ -117,10 +200,14 @@ class Proxy:
         while True:
             try:
                 client, _ = self._listener.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._swallows:
+                    self._swallowed.append(client)
+                    continue
                 server = socket.create_connection((self._target.hostname, self._target.port or 5432))
             except OSError:
                 return
-            wire = _Wire(client, server)
+            wire = _Wire(client, server, drips=self._drips)
             with self._lock:
                 self._wires.append(wire)
             self._start(self._requests, wire)
@@ -134,10 +221,11 @@ class Proxy:
                 wire.said = (wire.said + data)[-_LONGEST:]
                 cut = self._due(wire.said)
                 if cut is not None and cut.what == "request":
+                    wire.kept = wire.server if cut.unnoticed else None
                     cut.happened.set()
                     break
                 wire.cut = wire.cut or cut
-                wire.server.sendall(data)
+                wire.pass_on(wire.server, data)
         if wire.cut is None:
             wire.close()
 
@@ -155,7 +243,7 @@ class Proxy:
                 else:
                     if _READY.search(data):
                         wire.said = b""
-                    wire.client.sendall(data)
+                    wire.pass_on(wire.client, data)
         wire.close()
 
     def _due(self, said: bytes) -> Cut | None:

@@ -6,6 +6,7 @@ With `pgbouncer=true` nothing is prepared and no session state is used.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Generator, Iterable
 from contextlib import suppress
@@ -35,6 +36,7 @@ __all__ = [
     "first_line",
     "is_lock_busy",
     "meaning",
+    "unquoted",
 ]
 
 T = TypeVar("T")
@@ -52,8 +54,11 @@ _IDLE: Final = psycopg.pq.TransactionStatus.IDLE
 _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _BEGIN_READING: Final = f"{_BEGIN}; SET LOCAL enable_seqscan = on"
 _BEGIN_IMPATIENT: Final = f"{_BEGIN}; SET LOCAL lock_timeout = '50ms'"
-_SESSION: Final = "-c enable_seqscan=off -c jit=off -c lock_timeout=10s"
-"""Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that."""
+_SESSION: Final = (
+    "-c enable_seqscan=off -c jit=off -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+)
+"""Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that.
+A client whose machine is gone in the middle of a transaction would else hold its jobs for as long as TCP hopes."""
 _AGAIN: Final = ("57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _CANCELLING: Final = 1.0
 
@@ -119,7 +124,10 @@ def connect(place: PostgresPlace) -> Link:
         why = f"PostgreSQL does not answer: {first_line(cause)}; check that the server runs and the URL is right"
         raise Broken(cause, why, asked=False) from cause
     except psycopg.Error as cause:
-        raise StoreError(f"cannot connect to PostgreSQL: {first_line(cause)}") from cause
+        # The URL itself is wrong, and what the driver quotes of it may be the password: not even as a cause is it told.
+        raise StoreError(
+            f"cannot connect to PostgreSQL: {unquoted(cause)}; check the URL, and percent-encode what it needs"
+        ) from None
 
 
 class PostgresRunner:
@@ -206,6 +214,11 @@ def meaning(link: Link, cause: DriverError, *, asked: bool) -> tuple[Exception, 
     if isinstance(cause, pg.InsufficientPrivilege):
         return StoreRefused(f"this role may not do that: {words}; grant it the rights it needs"), False
     return StoreError(f"PostgreSQL refused a statement: {words}"), False
+
+
+def unquoted(error: BaseException) -> str:
+    """What an error says, but for what it quotes."""
+    return re.sub(r'"[^"]*"?', '"…"', first_line(error))
 
 
 def first_line(error: BaseException) -> str:

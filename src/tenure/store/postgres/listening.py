@@ -12,7 +12,7 @@ from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from tenure.store.base import Broken
-from tenure.store.postgres.connection import KEEPALIVES, first_line
+from tenure.store.postgres.connection import KEEPALIVES, first_line, unquoted
 
 __all__ = ["ListeningLink"]
 
@@ -32,8 +32,12 @@ class ListeningLink:
             self._raw = pq.PGconn.connect_start(make_conninfo(conninfo, **KEEPALIVES, **named).encode())
             self._check()
             self.descriptor = self._raw.socket
-        except psycopg.Error as cause:
+        except psycopg.OperationalError as cause:
             raise Broken(cause, f"PostgreSQL does not answer: {first_line(cause)}", asked=False) from cause
+        except psycopg.Error as cause:
+            # What the driver quotes of a URL that is wrong may be the password.
+            why = f"the URL to listen at is wrong: {unquoted(cause)}"
+            raise Broken(ValueError(why), why, asked=False) from None
 
     def ask(self, text: str, params: Sequence[str]) -> None:
         """Send a statement as soon as the ones before it are answered."""

@@ -1,0 +1,21 @@
+"""Fixtures of the data's proof: a fresh store of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fresh import postgres_schema
+
+
+@pytest.fixture
+def direct(tmp_path: Path, postgres_url: str) -> Iterator[dict[str, str]]:
+    """A store that does not exist yet, of each kind, by its URL."""
+    with postgres_schema(postgres_url) as schema:
+        yield {
+            "sqlite": f"sqlite:///{tmp_path}/jobs.db",
+            "shared": f"sqlite:///{tmp_path}/app.db?shared=true",
+            "postgres": f"{postgres_url}?schema={schema}",
+        }
