@@ -11,6 +11,7 @@ import pytest
 import tenure
 from tests.support.clock import MovedClock
 from tests.support.places import Place
+from tests.support.states import job_in
 
 PARENT = "01890000-0000-7000-8000-000000000001"
 SOON = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -185,6 +186,13 @@ def test_an_id_stored_before_leaves_the_first_job_alone(q: tenure.Queue) -> None
     again = q.enqueue("other", "second", id=first.id, priority=9, request=tenure.Request(b"late", {}))
     assert again == tenure.Enqueued(first.id, inserted=False)
     assert (q.get(first.id), q.request(first.id), len(q.list())) == (before, None, 1)
+
+
+def test_an_id_whose_job_has_finished_is_stored_before_too(q: tenure.Queue) -> None:
+    first = job_in(q, "done")
+    before = q.get(first)
+    assert q.enqueue("k", "again", id=first) == tenure.Enqueued(first, inserted=False)
+    assert (q.get(first), q.claim(), len(q.list())) == (before, [], 1)
 
 
 def test_the_request_is_kept_byte_for_byte_beside_the_job(q: tenure.Queue) -> None:

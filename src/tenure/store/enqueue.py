@@ -29,7 +29,8 @@ def enqueue(
 ) -> Plan[list[Enqueued]]:
     """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
     met = False
-    if len(rows) == 1 and rows[0].alone and not again and not inside:
+    # An id that the caller chose may be one of a finished job, which an insert need not meet.
+    if len(rows) == 1 and rows[0].alone and not (rows[0].named or again or inside):
         answer = yield _one(rows[0], now)
         if answer.changed == 1:
             return [Enqueued(rows[0].id, inserted=True)]
