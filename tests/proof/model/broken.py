@@ -53,7 +53,7 @@ class RenewsWithoutFence(Reference):
     def renew(
         self, *tickets: Ticket, lease: int = LEASE, started: Collection[str] = ()
     ) -> tuple[set[str], set[str], set[str]]:
-        running = [t for t in tickets if self.jobs[t.job].state == "running"]
+        running = [t for t in tickets if t.job in self.jobs and self.jobs[t.job].state == "running"]
         now = [t._replace(epoch=self.jobs[t.job].epoch) for t in running]
         return super().renew(*now, *(t for t in tickets if t not in running), lease=lease, started=started)
 
@@ -166,7 +166,7 @@ class FreesASlotByAStaleSettle(Reference):
 
     def settle(self, *settles: tuple[Ticket, Outcome]) -> list[bool]:
         for ticket, _ in settles:
-            if self.fenced(ticket) is None:
+            if self.fenced(ticket) is None and ticket.job in self.jobs:
                 self.free(self.jobs[ticket.job])
         return super().settle(*settles)
 
@@ -270,8 +270,7 @@ class ForgetsWhatItWasTold(Reference):
     """A settle said again after a lost answer is refused."""
 
     def stands(self, ticket: Ticket, outcome: Outcome) -> bool:
-        job = self.jobs[ticket.job]
-        return super().stands(ticket, outcome) and self.moves != [] and self.moves[-1].job == job.id
+        return super().stands(ticket, outcome) and any(move.job == ticket.job for move in self.moves)
 
 
 class Broken(NamedTuple):

@@ -23,9 +23,11 @@ MAX_CRASHES = 2
 class Pair:
     """Says each verb twice."""
 
-    def __init__(self, q: tenure.Queue, clock: MovedClock, counts: Counter[str]) -> None:
+    def __init__(
+        self, q: tenure.Queue, clock: MovedClock, counts: Counter[str], model: type[Reference] = Reference
+    ) -> None:
         self.q, self.clock, self.counts = q, clock, counts
-        self.model = Reference(max_crashes=MAX_CRASHES)
+        self.model = model(max_crashes=MAX_CRASHES)
         self.model.now = micros(clock.now) or 0
         self.tickets: list[Ticket] = []
         """All that were handed out, the latest last."""
@@ -146,7 +148,9 @@ class Pair:
 
     def replay(self, job_id: str) -> None:
         """One job."""
-        self._same("replay", self.q.replay(job_id).value, self.model.replay(job_id))
+        told = self.q.replay(job_id).value
+        self.counts["conflicts"] += told == "conflict"
+        self._same("replay", told, self.model.replay(job_id))
 
     def replay_many(self, states: Collection[State]) -> None:
         """All jobs in these states."""

@@ -12,7 +12,7 @@ from tests.proof import depth
 from tests.proof.model.broken import BROKEN, Broken
 from tests.proof.model.exhaustive import explore
 from tests.proof.model.laws import LAWS, nobody_is_stuck
-from tests.proof.model.words import Ask
+from tests.proof.model.words import Ask, Name
 from tests.proof.model.world import Scene
 from tests.proof.tally import Tally
 
@@ -23,20 +23,21 @@ _PAIR = Ask(max_attempts=2, group="g", limit=2)
 _UNIQUE = Ask(max_attempts=2, unique="u")
 _FIRST = Ask(max_attempts=2, priority=1)
 _DEEP = depth.DEPTH != "test"
+_TWO: tuple[Name, ...] = ("done", "fail")
 _SCENES = [
     Scene(name="one job, every outcome", jobs={"a": _TWICE}, claims=3, outcomes=("done", "fail", "snooze", "release", "bury", "cancelled", "crashed")),
-    Scene(name="one job, settles said again", jobs={"a": _TWICE}, claims=2, outcomes=("done", "fail", "release"), repeats=True),
-    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=3), outcomes=("done",), people=False),
-    Scene(name="a strict group", jobs={"a": _STRICT, "b": _STRICT}, claims=depth.of(test=1, proof=2), outcomes=("done", "fail")),
-    Scene(name="a group that starts in order", jobs={"a": _START, "b": _START}, claims=depth.of(test=1, proof=2), outcomes=("done", "fail"), people=_DEEP),
-    Scene(name="a unique key", jobs={"a": _UNIQUE, "b": _UNIQUE}, claims=depth.of(test=1, proof=2), outcomes=("done", "fail")),
+    Scene(name="one job, settles said again", jobs={"a": _TWICE}, claims=depth.of(test=1, proof=3), outcomes=("done", "fail", "release"), repeats=True),
+    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=3), outcomes=("done",), people=""),
+    Scene(name="two jobs and people", jobs={"a": _TWICE, "b": _FIRST}, claims=1, outcomes=(*_TWO, "release") if _DEEP else ("done",), people="ab" if _DEEP else "a"),
+    Scene(name="a strict group", jobs={"a": _STRICT, "b": _STRICT}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
+    Scene(name="a group that starts in order", jobs={"a": _START, "b": _START}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
+    Scene(name="a unique key", jobs={"a": _UNIQUE, "b": _UNIQUE}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
 ]  # fmt: skip
 if _DEEP:
     _SCENES += [
-        Scene(name="two jobs that fail", jobs={"a": _TWICE, "b": _TWICE}, claims=2, outcomes=("done", "fail", "release"), people=False),
-        Scene(name="two jobs and people", jobs={"a": _TWICE, "b": _FIRST}, claims=1, outcomes=("done", "fail", "release")),
-        Scene(name="a strict group, three epochs", jobs={"a": _STRICT, "b": _STRICT}, claims=3, outcomes=("done", "fail"), people=False),
-        Scene(name="a group of two", jobs={"a": _PAIR, "b": _PAIR}, claims=2, outcomes=("done", "fail"), people=False),
+        Scene(name="two jobs that fail", jobs={"a": _TWICE, "b": _TWICE}, claims=2, outcomes=_TWO, people=""),
+        Scene(name="a strict group, three claims", jobs={"a": _STRICT, "b": _STRICT}, claims=3, outcomes=("done",), people=""),
+        Scene(name="a group of two", jobs={"a": _PAIR, "b": _PAIR}, claims=2, outcomes=_TWO, people=""),
     ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import pytest
 from tenure.job import TRANSITIONS
 from tests.proof import depth
 from tests.proof.model import reference
+from tests.proof.model.broken import BROKEN, Broken
 from tests.proof.model.machine import play
 from tests.proof.model.pair import MAX_CRASHES, Pair
+from tests.proof.model.reference import Reference
 from tests.proof.model.words import MOVES
 from tests.proof.tally import Tally
 from tests.support.clock import MovedClock
@@ -24,7 +26,7 @@ from tests.support.schemas import take
 
 EACH_MOVE, STALE, STALE_RUNNING, REPEATED = 50, 500, 100, 100
 """How often each must have happened by the end of the proof, on each store."""
-_STEPS = 40
+_AT_ONCE, _TRIES = 11, 8
 _CALLS = {
     "sqlite": depth.of(test=1_500, proof=20_000),
     "shared": depth.of(test=500, proof=20_000),
@@ -60,33 +62,59 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> 
 
 @pytest.mark.timeout(600)
 def test_a_store_does_whatever_the_contract_says(place: Place, seed: int, tally: Tally) -> None:
-    clock = MovedClock()
-    q = place.open(clock=clock, max_crashes=MAX_CRASHES)
     counts: Counter[str] = Counter()
-
-    def start() -> Pair:
-        tables = (*_TABLES, "finished") if place.store == "postgres" else _TABLES
-        for table in tables:
-            place.sql(f"DELETE FROM tenure.{table}")
-        return Pair(q, clock, counts)
-
+    start = _beginnings(place, counts, Reference)
     drawn = random.Random(f"{seed}-model-{place.store}")
     wanted = _CALLS[place.store]
     while counts["calls"] < wanted or (depth.DEPTH != "test" and _missing(counts)):
         assert counts["calls"] < 4 * wanted, f"too seldom: {_missing(counts)}"
-        examples = max(min((wanted - counts["calls"]) // 100, 50), 3)
-        play(start, examples=examples, steps=_STEPS, seed=drawn.getrandbits(32))
+        play(
+            start,
+            examples=min(max((wanted - counts["calls"]) // 100, 3), _AT_ONCE),
+            seed=drawn.getrandbits(32),
+        )
     tally(
         **{f"{place.store}_calls": counts["calls"], f"{place.store}_stale_settles": counts["stale settles"]}
     )
     tally(moves=sum(count for name, count in counts.items() if "→" in name), disagreements=0)
 
 
+@pytest.mark.parametrize(
+    "broken", BROKEN[: depth.of(test=2, proof=len(BROKEN))], ids=lambda b: b.model.__name__
+)
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_store_that_breaks_a_rule_is_found(broken: Broken, place: Place, seed: int, tally: Tally) -> None:
+    start = _beginnings(place, Counter(), broken.model)
+    drawn = random.Random(f"{seed}-broken-{broken.model.__name__}")
+    with pytest.raises(AssertionError, match=r"the store answers|store, contract|other jobs"):
+        for _ in range(_TRIES):
+            play(start, examples=_AT_ONCE, seed=drawn.getrandbits(32), shrink=False)
+    tally(broken_rules_found=1)
+
+
+def _beginnings(place: Place, counts: Counter[str], model: type[Reference]) -> Callable[[], Pair]:
+    """Empties the store, and gives it to a new pair."""
+    clock = MovedClock()
+    q = place.open(clock=clock, max_crashes=MAX_CRASHES)
+
+    def start() -> Pair:
+        for table in (*_TABLES, "finished") if place.store == "postgres" else _TABLES:
+            place.sql(f"DELETE FROM tenure.{table}")
+        return Pair(q, clock, counts, model)
+
+    return start
+
+
 def _missing(counts: Counter[str]) -> dict[str, int]:
     """What has not happened often enough yet."""
     wanted = {f"{c}: {was} → {now}": EACH_MOVE for c, moves in MOVES.items() for was, now in moves}
     wanted |= {"stale settles": STALE, "stale settles of jobs that run again": STALE_RUNNING}
-    wanted |= {"repeated settles": REPEATED, "duplicates": EACH_MOVE, "stale renews": EACH_MOVE}
+    wanted |= {
+        "repeated settles": REPEATED,
+        "duplicates": EACH_MOVE,
+        "conflicts": EACH_MOVE,
+        "stale renews": EACH_MOVE,
+    }
     return {name: counts[name] for name, often in wanted.items() if counts[name] < often}
 
 

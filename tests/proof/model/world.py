@@ -30,8 +30,8 @@ class Scene:
     outcomes: tuple[Name, ...] = ("done", "fail", "release")
     claims: int = 2
     max_crashes: int = 2
-    people: bool = True
-    """Whether somebody cancels and replays."""
+    people: str = "ab"
+    """The jobs that somebody cancels and replays."""
     repeats: bool = False
     """Whether workers say a settle again, as after a lost answer."""
 
@@ -123,11 +123,11 @@ class World:
             yield Step("reclaim")
         if any(j.state == "scheduled" for j in jobs.values()):
             yield Step("promote")
-        if self.scene.people:
-            yield from (Step("cancel", job=name) for name in jobs)
-            yield from (
-                Step("replay", job=j.id) for j in jobs.values() if j.finished and self.replays[j.id] < 1
-            )
+        for wish in self.scene.people:
+            if wish in jobs:
+                yield Step("cancel", job=wish)
+                if jobs[wish].finished and self.replays[wish] < 1:
+                    yield Step("replay", job=wish)
         yield Step("tick")
 
     def take(self, step: Step) -> Step | None:
