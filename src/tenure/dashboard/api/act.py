@@ -63,7 +63,7 @@ async def _order(asked: Asked) -> Order:
         raise Refused(415, "the body must be application/json")
     try:
         order = msgspec.json.decode(bytes(body), type=Order)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise FieldError("body", f"must be an order ({error})", "…") from None
     if order.action not in _ACTIONS:
         raise FieldError("action", f"must be one of {', '.join(_ACTIONS)}", order.action)
@@ -111,7 +111,7 @@ def _like(old: JobSeen, payload: Any, run_at: Any, request: Any) -> NewJob:
 def _payload(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise FieldError("payload", f"must be JSON ({error})", text[:40]) from None
 
 
