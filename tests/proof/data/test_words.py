@@ -1,0 +1,153 @@
+"""Whatever people write (durations, schedules, filters, URLs, settings): it is understood, or refused in one sentence of ours."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tenure import query
+from tenure.cron import Cron
+from tenure.duration import parse, spell
+from tenure.gateway.registry import GatewayRefused, look
+from tests.cli.files import SETTINGS
+from tests.proof import depth
+from tests.proof.data.mutating import mutants
+from tests.proof.tally import Tally
+
+_NOW = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
+
+
+def duration(text: str) -> None:
+    assert spell(parse(text, "delay"))
+
+
+def cron(text: str) -> None:
+    expression, _, zone = text.partition("|")
+    made = Cron(expression, zone or "UTC")
+    assert made.next(_NOW) > _NOW
+    assert made.text()
+
+
+def filters(text: str) -> None:
+    which = query.parse(text)
+    assert query.parse(query.format(which)) == which
+
+
+def completing(text: str) -> None:
+    found = query.complete(text, len(text) // 2, {"kind": ["a b"]})
+    assert 0 <= found.start <= found.end <= len(text)
+
+
+def url(text: str) -> None:
+    from tenure.config import locate, without_password
+
+    locate(text)
+    assert without_password(text)
+
+
+def toml(text: str) -> None:
+    app = tenure.App("sqlite:///never-opened.db")
+
+    @app.job
+    async def on_update(event: dict[str, object]) -> None: ...
+
+    place = Path("gateway.toml")
+    place.write_text(text, "utf-8", "surrogateescape")
+    _, problems = look(app, place)
+    assert all(problem and "\n" not in problem for problem in problems), problems
+
+
+def job(text: str) -> None:
+    from tenure.newjob import NewJob, check
+
+    check(
+        NewJob(kind=text, queue=text[:7] or "q", unique=text, group=text, tags=[text], meta={text[:3]: text})
+    )
+
+
+DURATIONS = (
+    "90s",
+    "1h30m",
+    "168h",
+    "7d",
+    "1.5h",
+    "500ms",
+    "-3m",
+    "0",
+    "1µs",
+    "2h 3m",
+    "100000000000000h",
+    "1h1h",
+)
+CRONS = ("*/5 * * * *", "0 9 * * mon-fri|Europe/Berlin", "@daily", "@every 90s", "0 0 31 2 *", "15 2 * * *|America/New_York", "0 0 L * *", "@reboot", "59 23 31 12 5#2", "* * * * * *")  # fmt: skip
+FILTERS = ("state:dead kind:mail* age:>1h", '-tag:"a b" payload.user.id:7', "queue:mail,slow priority:>=3", "error:*Timeout* id:0189", "group:g attempt:2..5 tenant:x", "after:2026-01-01 before:2026-02-01T10:00Z")  # fmt: skip
+URLS = ("sqlite:///jobs.db", "sqlite:////a/b.db?shared=true&prefix=x_", "postgresql://u:p@h:5432/db?schema=s&sslmode=require", "postgres://[::1]/d?listen=postgresql%3A%2F%2Fh%2Fd&pgbouncer=true", "sqlite:///x.db?durability=normal", "none")  # fmt: skip
+TOML = (SETTINGS, 'prefix = "/hooks"\nmax_requests = 5\n' + SETTINGS, SETTINGS.replace("telegram", "github"), SETTINGS + '[sources.check]\nhow = "basic"\n', SETTINGS.replace("true", "false") + 'dedupe = "1h"\nkey = "json:a.b"\norder = "strict"\n')  # fmt: skip
+TARGETS: dict[str, tuple[Callable[[str], None], tuple[str, ...]]] = {
+    "duration": (duration, DURATIONS),
+    "cron": (cron, CRONS),
+    "filter": (filters, FILTERS),
+    "completion": (completing, FILTERS),
+    "url": (url, URLS),
+    "toml": (toml, TOML),
+    "job": (job, ("mail", "a" * 130, "name with spaces", "é", "shop.orders:42")),
+}
+
+
+def in_words(error: tenure.TenureError, text: str) -> None:
+    """It says something, and not too much."""
+    assert 0 < len(str(error)) < 1_000 or isinstance(error, GatewayRefused), text
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_whatever_is_written_is_understood_or_refused_in_words(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, tally: Tally
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, corpus = TARGETS[target]
+    understood = 0
+    count = depth.of(test=300, proof=10_000, torture=100_000) // {"toml": 5, "cron": 10}.get(target, 1)
+    for text in mutants(corpus, count, random.Random(f"{seed}-words-{target}")):
+        try:
+            call(text)
+            understood += 1
+        except tenure.TenureError as error:
+            in_words(error, text)
+        except Exception as error:
+            raise AssertionError(f"{target} {text!r}: {error!r}") from error
+    assert understood
+    tally(texts=count, understood=understood)
+
+
+SAMPLE = [
+    tenure.NewJob(kind="mail", payload={"user": {"id": 7}}, tags=["a b"], queue="mail", priority=3),
+    tenure.NewJob(kind="mail.late", payload=["é", None, 1.5], delay="1h", meta={"a": "b"}),
+    tenure.NewJob(kind="slow", payload="\x00\ud800", group="g", tenant="x"),
+    tenure.NewJob(kind="slow", payload={"user": {"id": "7"}}, group="g", unique="u"),
+]
+
+
+def test_every_store_answers_a_filter_alike(direct: dict[str, str], seed: int, tally: Tally) -> None:
+    rng = random.Random(f"{seed}-words-stores")
+    queues = {name: tenure.open(url) for name, url in direct.items()}
+    names = {
+        name: {answer.id: n for n, answer in enumerate(q.enqueue_many(SAMPLE))} for name, q in queues.items()
+    }
+    asked = 0
+    for text in mutants((*FILTERS, "kind:slow", "payload.user.id:7", "state:ready", "-kind:mail"), depth.of(test=400, proof=6_000), rng):  # fmt: skip
+        try:
+            which = query.parse(text)
+        except tenure.FilterError:
+            continue
+        found = {name: {names[name][j.id] for j in q.list(which)} for name, q in queues.items()}
+        assert found["sqlite"] == found["shared"] == found["postgres"], (text, found)
+        asked += 1
+    for q in queues.values():
+        q.close()
+    assert asked
+    tally(filters=asked)
