@@ -11,11 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 from tenure.errors import FieldError, FieldTypeError
 
-__all__ = ["Moment", "from_micros", "machine_micros", "to_micros"]
+__all__ = ["Leap", "Moment", "from_micros", "machine_micros", "to_micros"]
 
 Moment = int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LEAP = 2.0
+"""By how many seconds the machine's clock must have moved on its own to have leapt: corrections are slower, or smaller."""
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
@@ -23,6 +25,27 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 def machine_micros() -> Moment:
     """The machine's clock."""
     return time.time_ns() // 1_000
+
+
+class Leap:
+    """Notices that the machine's clock leapt: it was set, or the machine slept, and all leases look older than they are."""
+
+    def __init__(self) -> None:
+        self._offset = _offset()
+
+    @property
+    def happened(self) -> bool:
+        """Whether it leapt since it was last noted."""
+        return abs(_offset() - self._offset) > _LEAP
+
+    def note(self) -> bool:
+        """Whether it leapt since the last time this was asked."""
+        before, self._offset = self._offset, _offset()
+        return abs(self._offset - before) > _LEAP
+
+
+def _offset() -> float:
+    return time.time() - time.monotonic()
 
 
 def to_micros(moment: datetime, field: str) -> Moment:

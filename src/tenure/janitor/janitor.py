@@ -16,6 +16,7 @@ from datetime import timedelta
 from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
 from tenure.client.queue import Queue
+from tenure.clock import Leap
 from tenure.errors import StoreUnavailable
 from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
 from tenure.janitor.settings import JanitorSettings, Kept
@@ -68,7 +69,7 @@ class Janitor(Service):
         super().__init__("janitor")
         self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
         self._kinds, self._crons = sorted(kinds), list(crons)
-        self._calm_until, self._fruitless = 0.0, _FIRE_SOONEST
+        self._calm_until, self._fruitless, self._leap = 0.0, _FIRE_SOONEST, Leap()
         look = settings.look_every.total_seconds()
         self.chores = [
             # Before those that find jobs dead.
@@ -140,7 +141,9 @@ class Janitor(Service):
             self._listeners.tell(ChoreDone(self._worker, chore.name, moved, seconds))
 
     def _reclaim(self) -> int:
-        """Not just after an outage: workers that live are about to renew what they hold."""
+        """Not just after an outage or a leap of the clock: workers that live are about to renew what they hold."""
+        if self._leap.note():
+            self._calm_until = time.monotonic() + _CALM
         return 0 if time.monotonic() < self._calm_until else self._queue.reclaim(limit=_BATCH)
 
     def _store_schedules(self) -> int:

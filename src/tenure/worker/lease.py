@@ -17,6 +17,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from tenure.client.queue import Queue
+from tenure.clock import Leap
 from tenure.context import Context
 from tenure.errors import StoreError, StoreUnavailable
 from tenure.job import Claim, JobId, Renewed
@@ -71,6 +72,7 @@ class Keeper(Service):
         self._renewed, self._outage, self._about = renewed, outage, about
         self._next = 0.0
         self._kept, self._calm_until = time.monotonic(), 0.0
+        self._leap = Leap()
         self._told: dict[JobId, Context] = {}
 
     def progress(self, context: Context) -> None:
@@ -80,7 +82,7 @@ class Keeper(Service):
     def tick(self) -> float:
         """Renew if it is time, and pass on what was told."""
         now = time.monotonic()
-        if now >= self._next:
+        if now >= self._next or self._leap.happened:
             self.beat()
             self._keep()
             self.safe_until = now + self._lease.total_seconds()
@@ -93,6 +95,9 @@ class Keeper(Service):
     @property
     def steady(self) -> bool:
         """Whether leases are kept in time. While they are not, a claim would take back what others only could not renew."""
+        if self._leap.happened:
+            self.ring()
+            return False
         now = time.monotonic()
         return now - self._kept < 2 * self._every and now >= self._calm_until
 
@@ -130,9 +135,9 @@ class Keeper(Service):
                 self._renewed(answer, part)
 
     def _note_gap(self) -> None:
-        """The database was away, or this process stood still: then so it may have been for others, who are on their way."""
+        """The database was away, this process stood still or its clock leapt: so it may have been for others, who are on their way."""
         now = time.monotonic()
-        if now - self._kept > (_TIMES - 2) * self._every:
+        if self._leap.note() or now - self._kept > (_TIMES - 2) * self._every:
             self._calm_until = now + min(_CALM, _TIMES * self._every)
         self._kept = now
 

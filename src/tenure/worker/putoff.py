@@ -41,7 +41,7 @@ class PutOff:
     pairs: list[Pair]
     tries: int = 0
     due: float = 0.0
-    since: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - asked when made, not when read
 
     def again(self, error: Exception, took: float) -> list[PutOff]:
         """They were refused once more: when the halves of them are to be tried."""

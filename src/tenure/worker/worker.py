@@ -330,8 +330,10 @@ class Worker:
             return
         self._figures.received(claims)
         for claim in claims:
-            if claim.id in self._runner.runs:
-                self._lose(self._runner.runs[claim.id])
+            if (run := self._runner.runs.get(claim.id)) is not None:
+                self._lose(run)
+                # Taken from itself (a clock leapt): nobody else tells the store that this worker had not vanished.
+                self._settler.add(run.claim, Release())
         apart = set(self._berths.needed_by(claims))
         kept = [claim for claim in claims if claim in self._held and claim not in apart]
         aside = [claim for claim in claims if claim in self._held and claim in apart] if apart else []
@@ -370,7 +372,7 @@ class Worker:
     def _heard(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
         """What was said of these claims; a job that was lost may be held here again, by another claim."""
         asked = {claim.id: claim for claim in claims}
-        for job_id in renewed.lost:
+        for job_id in sorted(renewed.lost):
             run = self._runner.runs.get(job_id)
             if asked[job_id] not in self._held:
                 continue
@@ -379,7 +381,7 @@ class Worker:
             elif not self._settler.has(asked[job_id], refused=False):
                 self._unbuffer(asked[job_id])
                 self._held.discard(asked[job_id])
-        for job_id in renewed.cancelling:
+        for job_id in sorted(renewed.cancelling):
             if (run := self._runner.runs.get(job_id)) is not None:
                 run.ask()
             elif self._unbuffer(asked[job_id]):

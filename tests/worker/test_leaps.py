@@ -1,0 +1,40 @@
+"""Clocks that leap past every lease: who lives has not crashed, even where it took a job from itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import tenure
+from tests.worker.house import House, until
+
+
+def test_a_worker_that_took_a_job_from_itself_has_not_crashed(house: House) -> None:
+    clock = house.stand_still()
+    begun: list[int] = []
+    gate = asyncio.Event()
+
+    @house.app.job
+    async def holds(ctx: tenure.Context) -> None:
+        begun.append(ctx.claim.epoch)
+        await gate.wait()
+
+    @house.app.job
+    async def passes() -> None:
+        """Makes the worker look for jobs."""
+
+    job = holds.enqueue()
+    working = house.start(lease="3s")
+    until(lambda: begun)
+
+    def leap() -> bool:
+        clock.advance("60s")
+        passes.enqueue()
+        return bool(house.story(job))
+
+    until(leap)
+    seen = house.seen(job, lambda j: j.crashes == 0)
+    until(lambda: len(begun) > 1)
+    working.worker._loop.call_soon_threadsafe(gate.set)
+    assert house.ended(job).state == "done"
+    assert seen.attempt <= 1
+    assert {kind for _, kind, _ in house.story(job)} == {"LeaseLost"}
