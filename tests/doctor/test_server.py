@@ -17,7 +17,6 @@ from tenure.doctor.vacuum import _pin, index_bloat
 from tenure.store.health import Pin
 from tests.doctor.visits import visit, worse
 from tests.support import pgbouncer
-from tests.support.child import ROOT
 from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import PostgresServer
 
@@ -64,6 +63,10 @@ def test_a_healthy_server_is_all_well_until_something_is_left_behind(server: Pos
         assert found.found.startswith("prepared transaction 'left-behind', open for ")
         assert "COMMIT PREPARED 'left-behind'" in found.fix
         other.execute("ROLLBACK PREPARED 'left-behind'")
+        with psycopg.connect(server.create_database("elsewhere"), autocommit=True) as foreign:
+            foreign.execute("BEGIN; SELECT pg_current_xact_id(); PREPARE TRANSACTION 'of-others'")
+            assert not [f for f in visit(url, "vacuum", transaction=0.0) if "of-others" in f.found]
+            foreign.execute("ROLLBACK PREPARED 'of-others'")
         other.execute("SELECT pg_create_logical_replication_slot('nobody', 'test_decoding')")
         [found] = visit(url, "vacuum")
         assert (found.level, "'nobody' is used by nobody" in found.found) == ("warning", True)
@@ -161,7 +164,8 @@ def test_a_role_that_may_only_enqueue(on_server: str) -> None:
         "SELECT ON ALL TABLES IN SCHEMA " + f'"{place_of(on_server).schema}"',
         "INSERT ON jobs, requests",
         "INSERT, UPDATE ON ledger",
-        "USAGE ON SEQUENCE jobs_seq_seq",
+        "INSERT ON wakes",
+        "UPDATE (state, held) ON jobs",
     )
     with role(on_server, *rights) as url:
         with tenure.open(url) as q:
@@ -175,33 +179,6 @@ def test_a_role_that_may_only_enqueue(on_server: str) -> None:
         "warning",
         "a notification was not heard within 0.5 s",
     )
-
-
-def test_the_statements_of_the_docs_are_enough(on_server: str) -> None:
-    text = (ROOT / "docs" / "doctor.md").read_text("utf-8")
-    grants = text.partition("```sql\n")[2].partition("```")[0]
-    schema, names = (
-        place_of(on_server).schema,
-        [f"{name}_{uuid4().hex[:8]}" for name in ("producer", "worker")],
-    )
-    for word, name in zip(("producer", "worker"), names, strict=True):
-        grants = grants.replace(word, name)
-    grants = grants.replace("tenure.", f'"{schema}".').replace("SCHEMA tenure", f'SCHEMA "{schema}"')
-    # Both must know how far the schema is, which SELECT on all tables lets them.
-    do(on_server, *(f"CREATE ROLE {name}" for name in names), grants)
-    try:
-        producer, worker = (f"{on_server}&options={quote(f'-c role={name}')}" for name in names)
-        assert [f.level for f in visit(producer, "privileges", listen=0.1)] == ["note"]
-        assert [f.level for f in visit(worker, "privileges")] == ["ok"]
-        assert [f.level for f in visit(worker, "listen")] == ["ok"]
-        with tenure.open(producer) as q:
-            q.enqueue("send", unique="once", unique_for="1h")
-        with tenure.open(worker) as q:
-            q.beat("w")
-            [claim] = q.claim()
-            assert q.settle(claim, tenure.Done())
-    finally:
-        do(on_server, *(f"DROP OWNED BY {name}; DROP ROLE {name}" for name in names))
 
 
 def test_a_role_that_may_not_even_enqueue(on_server: str) -> None:

@@ -90,6 +90,11 @@ def rights(patient: Patient) -> Iterator[Finding]:
     if needs == {"work"}:
         fix = "grant it what is missing if workers use this role; who only enqueues needs no more"
         yield Finding("note", "privileges", f"this role may enqueue, but not work: it lacks {seen}", fix)
+    elif not any(privilege == "SELECT" for _, _, privilege in missing):
+        fix = "grant it what is missing if it is to do more than look on"
+        yield Finding(
+            "note", "privileges", f"this role may look on, but neither enqueue nor work: it lacks {seen}", fix
+        )
     else:
-        fix = "grant it what is missing; docs/doctor.md has the statements"
+        fix = "grant it what is missing; docs/postgres-roles.md has the statements"
         yield Finding("error", "privileges", f"this role may not even enqueue: it lacks {seen}", fix)

@@ -192,7 +192,10 @@ class PostgresStore:
         schema, place = self.place.schema, self.dialect.place
         link.execute("SET LOCAL lock_timeout = '3s'")
         link.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"tenure.migrate.{schema}",))
-        link.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        known = link.execute("SELECT to_regnamespace(%s)", (f'"{schema}"',)).fetchone()
+        if known is None or known[0] is None:
+            # Even where there is one, this would ask for the right to make schemas.
+            link.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         link.execute(place(META))
         number, min_client = applied(link, schema)
         check_client(min_client, where)
