@@ -1,8 +1,7 @@
-"""One of those that are compared, served by uvicorn in a process of its own; tells its port, and ends on SIGTERM.
+"""What the gateway is compared with, served by uvicorn in a process of its own; tells its port, and ends on SIGTERM.
 
-bare     parses the JSON and answers
-row      the same, and commits one row for each request with the plain driver
-gateway  Tenure's: the sender proved, duplicates told, lines kept, the request and its job durable
+bare  parses the JSON and answers
+row   the same, and commits one row for each request with the plain driver
 """
 
 from __future__ import annotations
@@ -19,12 +18,7 @@ import msgspec
 import psycopg
 import uvicorn
 
-import tenure
-import tenure.gateway
-from bench.gateway.client import SECRET, SLUG
-from tenure.gateway.server import uvicorn_config
-
-WAYS = ("bare", "row", "gateway")
+WAYS = ("bare", "row")
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 _ANSWER = b'{"ok":true,"id":"0190a8c0-0000-7000-8000-000000000000"}'
@@ -130,21 +124,6 @@ class Plain:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def make_gateway(url: str) -> tenure.gateway.Gateway:
-    """Tenure's, as its documentation has it, with room for all that is sent while nobody works it off."""
-    app = tenure.App(url)
-
-    @app.job
-    async def on_update(update: dict[str, Any]) -> None:
-        pass
-
-    source = {
-        "slug": SLUG, "type": "telegram", "handler": "python:on_update", "async": True, "backlog": 10_000_000,
-        "secrets": [f"inline:{SECRET}"],
-    }  # fmt: skip
-    return tenure.gateway.asgi(app, {"inline_secrets": True, "sources": [source]})
-
-
 class Told(uvicorn.Server):
     """Tells its port once it serves."""
 
@@ -161,13 +140,18 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--connections", type=int, default=8)
     given = parser.parse_args()
-    config = uvicorn_config(make_gateway(given.url), log_config=None)
-    if given.way == "bare":
-        config.app = Plain(NoRows())
-    elif given.way == "row":
+    rows: Rows = NoRows()
+    if given.way == "row":
         sqlite = given.url.startswith("sqlite:")
-        config.app = Plain(SqliteRows(given.url) if sqlite else PostgresRows(given.url, given.connections))
-    Told(config).run(sockets=[socket.create_server(("127.0.0.1", 0), backlog=512)])
+        rows = SqliteRows(given.url) if sqlite else PostgresRows(given.url, given.connections)
+    config = uvicorn.Config(
+        Plain(rows), http="httptools", loop="asyncio", ws="none", lifespan="on", access_log=False, log_config=None
+    )  # fmt: skip
+    # The event loop sends small writes at once on sockets that say they are TCP, and on no others.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(512)
+    Told(config).run(sockets=[listening])
 
 
 if __name__ == "__main__":

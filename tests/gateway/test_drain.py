@@ -52,7 +52,7 @@ def test_what_waits_for_its_commit_when_the_gateway_is_told_to_stop_is_acknowled
     with ThreadPoolExecutor(8) as many:
         with held(house, tmp_path):
             asked = [many.submit(send, served, number) for number in range(1, 9)]
-            until(lambda: served.gateway._underway == 8)
+            until(lambda: served.gateway.intake.underway == 8)
             served._server.should_exit = True
             until(lambda: not served._server.servers or not served._server.servers[0].is_serving())
             with pytest.raises(OSError):
@@ -110,7 +110,7 @@ def test_a_gateway_that_stops_waiting_for_a_handler_says_503_and_never_500(light
     )
     with ThreadPoolExecutor(1) as one:
         asked = one.submit(send, served, 1)
-        until(lambda: served.gateway._underway == 1)
+        until(lambda: served.gateway.intake.underway == 1)
         served._server.should_exit = True
         answer = asked.result()
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")

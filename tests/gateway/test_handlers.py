@@ -142,7 +142,7 @@ def test_a_def_that_takes_too_long_is_told_and_is_not_run_twice_at_once(
         until(told)
         return "late"
 
-    served = house.serve(settings_of("github", handler="python:slow", timeout="20ms", retry=["1ms"]))
+    served = house.serve(settings_of("github", handler="python:slow", timeout="500ms", retry=["1ms"]))
     working.append(Working(house.app, {}))
     body = body_of("github")
     job_id = served.post("github", body, headers_of("github", body)).json["id"]

@@ -217,6 +217,6 @@ def test_more_requests_than_may_be_under_way_are_told_to_come_back(light: House)
     served = light.serve(settings_of("telegram"), max_requests=1)
     with served.raw() as line:
         line.sendall(b"POST /telegram HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
-        until(lambda: served.gateway._underway == 1)
+        until(lambda: served.gateway.intake.underway == 1)
         answer: Any = served.post("telegram", b"{}", SECRET)
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")

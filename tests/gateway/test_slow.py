@@ -39,7 +39,7 @@ async def send_until(port: int, client: int, slow: list[asyncio.Task[bytes]]) ->
 async def beside_the_slow(served: Served) -> tuple[list[bytes], list[int]]:
     """What the slow ones heard in the end, and what the others were answered meanwhile."""
     slow = [asyncio.create_task(drip(served.port, (HEAD, BODY)[n % 2])) for n in range(SLOW)]
-    while served.gateway._underway < SLOW // 2 and not any(map(asyncio.Task.done, slow)):  # noqa: ASYNC110 - a thread counts
+    while served.gateway.intake.underway < SLOW // 2 and not any(map(asyncio.Task.done, slow)):  # noqa: ASYNC110 - a thread counts
         await asyncio.sleep(0.005)
     good = await asyncio.gather(*(send_until(served.port, client, slow) for client in range(1, 11)))
     return await asyncio.gather(*slow), [status for statuses in good for status in statuses]

@@ -1,44 +1,74 @@
 """Group commit: concurrent enqueues of one process share commits.
 
-While one commit is on its way, the enqueues that arrive meanwhile gather and go together with the next. A lone call goes
-at once. Each is answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's transaction;
-they travel apart from the others, and one that waits is taken out of its batch, so it holds up nobody.
+While one commit is on its way, the enqueues that arrive meanwhile gather. The thread that commits takes them along itself as
+soon as it is back, and wakes the event loop once for each commit, to hand out its answers. A lone call goes at once. Each is
+answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's
+transaction; they travel apart from the others, and one that waits is taken out of its batch, so it holds up nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Protocol
 
 from tenure.job import Enqueued
 from tenure.newjob import Row
 from tenure.store.base import LockBusy
 
-__all__ = ["GroupCommit"]
+__all__ = ["Answer", "GroupCommit"]
 
 _MOST = 500
-Waiting = tuple[Row, "asyncio.Future[Enqueued]"]
+
+
+class Answer(Protocol):
+    """Who waits for a row: a future, or what behaves like one. Told on the event loop; what it is told must not raise."""
+
+    def done(self) -> bool:
+        """Whether nobody waits any more."""
+        ...
+
+    def set_result(self, result: Enqueued, /) -> None:
+        """The row is stored, or another was before it."""
+        ...
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        """It could not be stored, or nobody knows."""
+        ...
+
+
+Waiting = tuple[Row, Answer]
+Told = list[tuple[Waiting, Enqueued | BaseException]]
 
 
 class GroupCommit:
-    """Gathers rows on one event loop; `store(rows)` commits them, and raises LockBusy rather than wait."""
+    """The rows of one event loop. `store(rows)` commits them, and raises LockBusy rather than wait; `hop` runs in a thread."""
 
-    def __init__(self, store: Callable[[Sequence[Row]], Any]) -> None:
-        self._store = store
+    def __init__(
+        self, store: Callable[[Sequence[Row]], Sequence[Enqueued]], hop: Callable[[Callable[[], Any]], Any]
+    ) -> None:
+        self._store, self._hop = store, hop
+        self._lock = Lock()
         self._lines: tuple[list[Waiting], list[Waiting]] = ([], [])
         self._busy = [False, False]
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def enqueue(self, row: Row) -> Enqueued:
         """Store one row, with whoever else is here."""
-        keyed = int(row.may_wait)
         answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
-        self._lines[keyed].append((row, answer))
-        if not self._busy[keyed]:
-            self._busy[keyed] = True
-            self._spawn(self._flush(keyed))
+        self.put(row, answer)
         return await answer
+
+    def put(self, row: Row, answer: Answer) -> None:
+        """Have one row stored, with whoever else is here; `answer` is told."""
+        keyed = int(row.may_wait)
+        with self._lock:
+            self._lines[keyed].append((row, answer))
+            idle, self._busy[keyed] = not self._busy[keyed], True
+        if idle:
+            self._spawn(self._flush(keyed))
 
     async def finish(self) -> None:
         """Wait until what was asked for has been answered."""
@@ -47,51 +77,66 @@ class GroupCommit:
             await asyncio.wait(mine)
 
     async def _flush(self, keyed: int) -> None:
-        line = self._lines[keyed]
+        loop = asyncio.get_running_loop()
         try:
-            while line:
-                batch, line[:_MOST] = line[:_MOST], []
-                await self._commit(batch)
-        finally:
-            self._busy[keyed] = False
-
-    async def _commit(self, batch: list[Waiting]) -> None:
-        try:
-            answers = await self._store([row for row, _ in batch])
-        except LockBusy:
-            if len(batch) == 1:
-                self._spawn(self._insist(batch[0]))
-            else:
-                half = len(batch) // 2
-                await self._commit(batch[:half])
-                await self._commit(batch[half:])
+            await self._hop(lambda: self._work(keyed, loop))
         except BaseException as error:
-            for _, waiting in batch:
-                if not waiting.done():
-                    waiting.set_exception(error)
+            # There is no thread for it: the queue is closed, or this event loop ends.
+            while left := self._take(keyed):
+                self._tell([(one, error) for one in left])
             if not isinstance(error, Exception):
                 raise
-        else:
-            for (_, waiting), answer in zip(batch, answers, strict=True):
-                if not waiting.done():
-                    waiting.set_result(answer)
 
-    async def _insist(self, one: Waiting) -> None:
-        """A row that waits for somebody's transaction: asked again and again, apart from the others."""
-        row, waiting = one
-        rest = 0.02
-        while not waiting.done():
-            try:
-                [answer] = await self._store([row])
-            except LockBusy:
-                await asyncio.sleep(rest)
-                rest = min(rest * 2, 0.5)
-            except Exception as error:
-                if not waiting.done():
-                    waiting.set_exception(error)
+    def _work(self, keyed: int, loop: asyncio.AbstractEventLoop) -> None:
+        """Commit what has gathered, until nothing has. In a thread."""
+        while batch := self._take(keyed):
+            told = self._commit(batch)
+            with suppress(RuntimeError):  # the event loop has ended, and nobody waits any more
+                loop.call_soon_threadsafe(self._tell, told)
+
+    def _take(self, keyed: int) -> list[Waiting]:
+        line = self._lines[keyed]
+        with self._lock:
+            batch, line[:_MOST] = line[:_MOST], []
+            self._busy[keyed] = bool(batch)
+        return batch
+
+    def _commit(self, batch: list[Waiting]) -> Told:
+        try:
+            return list(zip(batch, self._store([row for row, _ in batch]), strict=True))
+        except LockBusy as busy:
+            if len(batch) == 1:
+                return [(batch[0], busy)]
+            half = len(batch) // 2
+            return self._commit(batch[:half]) + self._commit(batch[half:])
+        except BaseException as error:
+            return [(one, error) for one in batch]
+
+    def _tell(self, told: Told) -> None:
+        """Hand out the answers. On the event loop."""
+        for (row, answer), outcome in told:
+            if answer.done():
+                continue
+            if isinstance(outcome, Enqueued):
+                answer.set_result(outcome)
+            elif isinstance(outcome, LockBusy):
+                self._spawn(self._insist(row, answer))
             else:
-                if not waiting.done():
-                    waiting.set_result(answer)
+                answer.set_exception(outcome)
+
+    async def _insist(self, row: Row, answer: Answer) -> None:
+        """A row that waits for somebody's transaction: asked again and again, apart from the others."""
+        rest = 0.02
+        while not answer.done():
+            try:
+                told: Told = await self._hop(lambda: self._commit([(row, answer)]))
+            except Exception as error:
+                told = [((row, answer), error)]
+            if not isinstance(told[0][1], LockBusy):
+                self._tell(told)
+                return
+            await asyncio.sleep(rest)
+            rest = min(rest * 2, 0.5)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -25,7 +25,7 @@ from tenure.store.open import open_store
 from tenure.store.plan import arun, run
 from tenure.store.upkeep import MAX_CRASHES
 
-__all__ = ["AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"]
+__all__ = ["AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "group_commit", "open"]
 
 T = TypeVar("T")
 _THREADS = 8
@@ -58,6 +58,11 @@ async def aopen(
     """The same, to be awaited."""
     store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
     return AsyncQueue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
+
+
+def group_commit(queue: AsyncQueue) -> GroupCommit:
+    """The rows that share this event loop's commits, for who waits for them without a task."""
+    return queue._group()  # noqa: SLF001 - for the gateway, and no verb
 
 
 class _Owner:
@@ -343,16 +348,12 @@ class AsyncQueue:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
+    def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
         now = self._verbs._now()  # noqa: SLF001 - one client, two modules
-        patient = not rows[0].may_wait
-
-        def work() -> Sequence[Enqueued]:
-            return self._store.run(
-                lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again), patient=patient
-            )
-
-        return await self._hop(work)
+        return self._store.run(
+            lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again),
+            patient=not rows[0].may_wait,
+        )
 
     async def _hop(self, work: Callable[[], T]) -> T:
         """Run it in one of our threads; a forked child has none of its parent's, and starts its own."""
@@ -366,7 +367,7 @@ class AsyncQueue:
         loop = asyncio.get_running_loop()
         commits = self._commits.get(loop)
         if commits is None:
-            commits = self._commits[loop] = GroupCommit(self._commit)
+            commits = self._commits[loop] = GroupCommit(self._commit, self._hop)
         return commits
 
     def using(self, connection: AsyncConnection | AsyncpgConnection) -> AsyncTransaction:

@@ -19,20 +19,17 @@ from typing import Any
 import msgspec
 
 from tenure.app import App
-from tenure.clock import machine_micros
 from tenure.context import Context
-from tenure.errors import FieldError, StoreError, StoreRefused, StoreURLError
-from tenure.gateway.backlog import Backlog
-from tenure.gateway.counters import Counters
+from tenure.errors import StoreRefused, StoreURLError
+from tenure.gateway.answers import STOPPING, Answer, encode, headers_of
 from tenure.gateway.deadline import Deadline
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers import GaveUp, Misfit
+from tenure.gateway.intake import Intake, decoded
 from tenure.gateway.jobs import register
-from tenure.gateway.limits import HungUp, Receive, Refused, body_of, json_of
-from tenure.gateway.opened import Opened
+from tenure.gateway.limits import HungUp, Receive, Refused, body_of
 from tenure.gateway.registry import Config, Registry, Route, build
-from tenure.gateway.sparing import Sparing
-from tenure.job import Enqueued, Request
+from tenure.job import Enqueued
 from tenure.newjob import NewJob
 
 __all__ = ["Gateway", "asgi"]
@@ -40,7 +37,6 @@ __all__ = ["Gateway", "asgi"]
 log = logging.getLogger("tenure.gateway")
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_encode = msgspec.json.Encoder().encode
 _RETRY = "5"
 _RETRY_LATER = "30"
 
@@ -59,16 +55,12 @@ class Gateway:
     """An ASGI app. `counters` are its numbers, `registry` its sources."""
 
     def __init__(self, app: App, registry: Registry) -> None:
-        self.app, self.registry, self.counters = app, registry, Counters()
+        self.app, self.registry, self.intake = app, registry, Intake(app, registry)
+        self.counters = self.intake.counters
         self.refused: str | None = None
         """Why it did not start, if it was asked to and could not."""
-        self._opened = Opened(app)
-        self._backlog = Backlog(self._opened.queue)
         self._stores = any(route.settings.is_async for route in registry.routes.values())
-        self._hosts = frozenset(map(_host, registry.settings.hosts))
-        self._underway = 0
-        self._body, self._commit = Deadline(registry.body_deadline), Deadline(registry.store_deadline)
-        self._say = Sparing(log, registry.mask)
+        self._body = Deadline(registry.body_deadline)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the server's start and end."""
@@ -81,40 +73,33 @@ class Gateway:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        slug, status = "", 200
-        reason: str | None = None
-        headers: dict[str, str] = {}
-        self._underway += 1
+        slug = ""
+        self.intake.underway += 1
         try:
-            headers_in = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-            page = self._page(scope, headers_in)
+            headers = decoded(scope["headers"])
+            page = self._page(scope, headers)
             if page is not None:
                 answer = await self._look(page)
             else:
                 slug = self._slug(scope)
-                answer = await self._post(self.registry.routes[slug], headers_in, receive)
-        except Refused as refused:
-            status, reason, headers = refused.status, refused.reason, refused.headers
-            answer = {"ok": False, "error": reason}
+                answer = await self._post(self.registry.routes[slug], headers, receive)
         except HungUp:
             self.counters.answered(slug, 0, 0.0, "hung up")
             return
         except asyncio.CancelledError:  # the server has waited for long enough, and would say 500
-            self.counters.answered(slug, 503, 0.0, "stopping")
-            await _send(send, 503, {"ok": False, "error": "stopping"}, {"retry-after": _RETRY}, head=False)
+            self.counters.answered(slug, STOPPING.status, 0.0, STOPPING.reason)
+            await _send(send, STOPPING, head=False)
             raise
         except Exception as error:
-            self._say(slug, "a request could not be answered", error)
-            status, reason, headers = 503, "unexpected", {"retry-after": _RETRY}
-            answer = {"ok": False, "error": "unavailable"}
+            answer = self.intake.failed(slug, error)
         finally:
-            self._underway -= 1
-        self.counters.answered(slug, status, time.perf_counter() - began, reason)
-        await _send(send, status, answer, headers, head=scope["method"] == "HEAD")
+            self.intake.underway -= 1
+        self.counters.answered(slug, answer.status, time.perf_counter() - began, answer.reason)
+        await _send(send, answer, head=scope["method"] == "HEAD")
 
     def _page(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """The page of the gateway's own that is meant, if it is one."""
-        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
+        if not self.intake.knows(headers):
             raise Refused(404, "unknown host", connection="close")
         path = _path(scope)
         if path not in ("/healthz", "/readyz"):
@@ -133,58 +118,30 @@ class Gateway:
             raise Refused(405, "wrong method", allow="POST", connection="close")
         return slug
 
-    async def _look(self, page: str) -> Any:
+    async def _look(self, page: str) -> Answer:
         """healthz: this process answers. readyz: so does the store, where one is needed."""
-        if page == "/readyz" and self._stores and not await self._opened.ready(self.registry.store_deadline):
+        if page == "/readyz" and self._stores and not await self._answers():
             raise Refused(503, "store unavailable", retry_after=_RETRY)
-        return {"ok": True}
+        return Answer({"ok": True})
 
-    async def _post(self, route: Route, headers: dict[str, str], receive: Receive) -> Any:
-        registry, settings, source = self.registry, route.settings, route.source
-        if self._underway > registry.settings.max_requests:
+    async def _post(self, route: Route, headers: dict[str, str], receive: Receive) -> Answer:
+        settings, intake = route.settings, self.intake
+        if intake.underway > self.registry.settings.max_requests:
             raise Refused(503, "too many requests under way", retry_after=_RETRY, connection="close")
         body = await body_of(receive, headers.get("content-length"), settings.max_body, self._body)
-        why = source.reject(headers, body, machine_micros() / 1_000_000)
-        if why is not None:
-            raise Refused(401, why)
-        event = None
-        if settings.json:
-            event = json_of(body, registry.settings.max_depth, registry.settings.max_digits)
-            at_once = source.at_once(event)
-            if at_once is not None:
-                return at_once
-        if settings.is_async:
-            return await self._store(route, headers, body, event)
-        return await self._handle(route, headers, body)
-
-    async def _store(self, route: Route, headers: dict[str, str], body: bytes, event: Any) -> Any:
-        """Keep it as a job; answered once that is committed. A sender that is told 503 sends it again, and is told the first."""
-        settings, source = route.settings, route.source
-        key, line = source.dedupe_key(headers, event, body), source.order_key(headers, event)
-        job = NewJob(
-            kind=route.kind, payload={}, queue=settings.queue, priority=settings.priority,
-            max_attempts=settings.max_attempts,
-            unique=key if route.window else None, unique_for=route.window or None,
-            group=None if line is None else f"{route.kind}:{line}", order=route.order,
-            expires_in=source.expires_in(headers, event), request=Request(body, source.keep(headers)),
-        )  # fmt: skip
-        try:
-            stored = await self._commit.within(self._enqueue(job, settings.backlog))
-        except (StoreError, TimeoutError) as error:
-            self._say(settings.slug, "the store cannot be written", error)
-            raise Refused(503, "store unavailable", retry_after=_RETRY) from None
-        except FieldError as error:
-            self._say(settings.slug, "cannot be kept as a job", error)
-            raise Refused(400, "cannot be kept") from None
-        if stored.inserted:
-            self._backlog.add(settings.queue)
-            return {"ok": True, "id": stored.id}
-        self.counters.duplicates[settings.slug] += 1
-        return {"ok": True, "id": stored.id, "duplicate": True}
+        event = intake.event(route, headers, body)
+        at_once = route.source.at_once(event)
+        if at_once is not None:
+            return Answer(at_once)
+        if not settings.is_async:
+            return Answer(await self._handle(route, headers, body))
+        job = intake.job(route, headers, body, event)
+        return intake.stored(route, await intake.commit.within(self._enqueue(job, settings.backlog)))
 
     async def _enqueue(self, job: NewJob, backlog: int) -> Enqueued:
-        queue = await self._opened.queue()
-        if backlog and await self._backlog.of(job.queue) >= backlog:
+        """Keep it. A sender that is told 503 although that did happen sends it again, and is told the first."""
+        queue = await self.intake.opened.queue()
+        if backlog and await self.intake.backlog.of(job.queue) >= backlog:
             first = None if job.unique is None else await queue.holder(job)
             if first is None:
                 raise Refused(503, "backlog full", retry_after=_RETRY_LATER)
@@ -205,14 +162,16 @@ class Gateway:
             return _fit(answer)
         except GaveUp as error:
             self.counters.given_up[route.settings.slug] += 1
-            self._say(route.settings.slug, "the handler gave up, and the sender need not try again", error)
+            self.intake.say(
+                route.settings.slug, "the handler gave up, and the sender need not try again", error
+            )
             return {"ok": True, "gave_up": True}
         except Misfit:
             raise Refused(400, "not what the handler takes") from None
         except TimeoutError:
             raise Refused(503, "handler too slow", retry_after=_RETRY) from None
         except Exception as error:
-            self._say(route.settings.slug, "the handler failed", error)
+            self.intake.say(route.settings.slug, "the handler failed", error)
             raise Refused(503, "handler failed", retry_after=_RETRY) from None
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -229,24 +188,19 @@ class Gateway:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
+    async def _answers(self) -> bool:
+        return await self.intake.opened.ready(self.registry.store_deadline)
+
     async def _unfit(self) -> str | None:
         """Why it must not start: its store will never do. One that is only away may come back, and that is said."""
-        if not self._stores or await self._opened.ready(self.registry.store_deadline):
+        if not self._stores or await self._answers():
             return None
-        why = self._opened.why
+        why = self.intake.opened.why
         told = self.registry.mask(why)
         if isinstance(why, (StoreRefused, StoreURLError)):
             return f"the store cannot be used: {told}"
         log.warning("the store does not answer yet (%s); until it does, async sources answer 503", told)
         return None
-
-
-def _host(text: str) -> str:
-    """The name in a Host header: no port, no last dot, no brackets around an address."""
-    name = text.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name if name.count(":") > 1 else name.partition(":")[0].removesuffix(".")
 
 
 def _path(scope: Scope) -> str:
@@ -259,15 +213,14 @@ def _path(scope: Scope) -> str:
 def _fit(answer: Any) -> Any:
     """A handler's object as it is answered; anything else, and what is no JSON, is answered as done: so it is."""
     try:
-        text = _encode(answer)
+        text = encode(answer)
     except Exception:
         return {"ok": True}
     return msgspec.Raw(text) if text.startswith(b"{") else {"ok": True}
 
 
-async def _send(send: Send, status: int, answer: Any, headers: dict[str, str], *, head: bool) -> None:
-    body = _encode(answer)
-    sent = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    sent += [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": sent})
+async def _send(send: Send, answer: Answer, *, head: bool) -> None:
+    body = encode(answer.content)
+    headers = headers_of(answer.headers, len(body))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else body})

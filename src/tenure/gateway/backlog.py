@@ -26,14 +26,21 @@ class Backlog:
         self._next = 0.0
         self._counting: asyncio.Task[None] | None = None
 
+    def has_room(self, queue: str, most: int) -> bool:
+        """Whether it holds fewer, as far as is known; False also when it is time to count again, which `of` does."""
+        return not self._is_due() and self._counted[queue] + self._added[queue] < most
+
     async def of(self, queue: str) -> int:
         """About how many pending jobs it holds."""
-        if time.monotonic() >= self._next and (self._counting is None or self._counting.done()):
+        if self._is_due():
             self._counting = asyncio.create_task(self._count())
             self._counting.add_done_callback(_heard)
             if self._next == 0.0:
                 await asyncio.shield(self._counting)
         return self._counted[queue] + self._added[queue]
+
+    def _is_due(self) -> bool:
+        return time.monotonic() >= self._next and (self._counting is None or self._counting.done())
 
     def add(self, queue: str) -> None:
         """One more was stored."""

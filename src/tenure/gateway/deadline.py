@@ -8,21 +8,44 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["Deadline"]
+__all__ = ["Deadline", "Wait"]
 
 T = TypeVar("T")
 
 
-class _Wait:
-    """One wait: whose it is, until when, and whether its time ran out. No task: it has ended."""
+class Wait(Protocol):
+    """What waits, and is told when that has taken too long."""
 
-    __slots__ = ("before", "ends", "over", "task")
+    ends: float
 
-    def __init__(self, task: asyncio.Task[Any], ends: float) -> None:
-        self.task: asyncio.Task[Any] | None = task
-        self.before, self.ends, self.over = task.cancelling(), ends, False
+    def done(self) -> bool:
+        """Whether it waits no more."""
+        ...
+
+    def expire(self) -> None:
+        """It has taken too long."""
+        ...
+
+
+class _Task:
+    """A task that waits: whether its time ran out, and whether it has gone on."""
+
+    __slots__ = ("_task", "before", "ended", "ends", "over")
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self._task, self.before = task, task.cancelling()
+        self.ends, self.over, self.ended = 0.0, False, False
+
+    def done(self) -> bool:
+        """Whether it has gone on."""
+        return self.ended
+
+    def expire(self) -> None:
+        """Cancel it."""
+        self.over = True
+        self._task.cancel()
 
 
 class Deadline:
@@ -30,7 +53,7 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._waits: deque[_Wait] = deque()
+        self._waits: deque[Wait] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -39,13 +62,8 @@ class Deadline:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("there is no task to be cancelled")
-        loop, waits = task.get_loop(), self._waits
-        wait = _Wait(task, loop.time() + self.seconds)
-        while waits and waits[0].task is None:
-            waits.popleft()
-        waits.append(wait)
-        if self._timer is None or self._loop is not loop:
-            self._loop, self._timer = loop, loop.call_at(wait.ends, self._look)
+        wait = _Task(task)
+        self.watch(wait, task.get_loop())
         try:
             return await work
         except asyncio.CancelledError:
@@ -53,15 +71,24 @@ class Deadline:
                 raise TimeoutError(f"no answer within {self.seconds:g} s") from None
             raise
         finally:
-            wait.task = None
+            wait.ended = True
+
+    def watch(self, wait: Wait, loop: asyncio.AbstractEventLoop) -> None:
+        """Have it told when its time is over, unless it waits no more by then."""
+        waits = self._waits
+        wait.ends = loop.time() + self.seconds
+        while waits and waits[0].done():
+            waits.popleft()
+        waits.append(wait)
+        if self._timer is None or self._loop is not loop:
+            self._loop, self._timer = loop, loop.call_at(wait.ends, self._look)
 
     def _look(self) -> None:
         """The oldest wait may be over; then look again when the next one would be."""
         self._timer, loop, waits = None, asyncio.get_running_loop(), self._waits
-        while waits and (waits[0].task is None or waits[0].ends <= loop.time()):
+        while waits and (waits[0].done() or waits[0].ends <= loop.time()):
             wait = waits.popleft()
-            if wait.task is not None:
-                wait.over = True
-                wait.task.cancel()
+            if not wait.done():
+                wait.expire()
         if waits:
             self._timer = loop.call_at(waits[0].ends, self._look)

@@ -26,6 +26,11 @@ class Opened:
         self.why: Exception | None = None
         """Why the store did not answer when it was last asked whether it does."""
 
+    @property
+    def now(self) -> AsyncQueue | None:
+        """The queue, if it is open."""
+        return self._queue
+
     async def queue(self) -> AsyncQueue:
         """The queue; StoreUnavailable while it cannot be opened."""
         if self._queue is not None:

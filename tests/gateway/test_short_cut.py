@@ -1,0 +1,152 @@
+"""The short cut of our own server, and the ASGI app behind it: who takes which, and that nobody can tell them apart."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.house import House, Served
+from tests.gateway.signing import body_of, headers_of, settings_of
+from tests.gateway.test_drain import held
+from tests.worker.house import until
+
+ROUND = "?round=about"
+"""With a query nothing is ordinary any more, and the app is asked."""
+
+NEW, AGAIN = b'{"ok":true,"id":"one"}', b'{"ok":true,"id":"one","duplicate":true}'
+
+
+def request(number: int, path: str = "/telegram", **more: str) -> bytes:
+    body = body_of("telegram", update_id=number)
+    return spelled(body, path, {**headers_of("telegram", body), **more})
+
+
+def spelled(body: bytes, path: str, headers: dict[str, str]) -> bytes:
+    head = {"Host": "x", "Content-Length": str(len(body)), **headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
+
+
+def said(served: Served, sent: bytes, answers: int = 1) -> bytes:
+    """What comes back, as it is, but for the date and ids of jobs."""
+    heard = b""
+    with served.raw() as line:
+        line.sendall(sent)
+        while len(re.findall(rb"\r\n\r\n\{.*?\}", heard)) < answers:
+            heard += line.recv(65_536)
+    return re.sub(rb"date: [^\r]*", b"date: today", re.sub(rb'"id":"[^"]*"', b'"id":"one"', heard))
+
+
+def asked_apps(served: Served) -> list[str]:
+    """The paths that the app is asked about from now on."""
+    paths: list[str] = []
+    gateway: Any = served.gateway
+    answer = gateway._http
+
+    async def heard(scope: Any, receive: Any, send: Any) -> None:
+        paths.append(scope["path"])
+        await answer(scope, receive, send)
+
+    gateway._http = heard
+    return paths
+
+
+def test_what_is_in_order_takes_the_short_cut_and_is_answered_as_the_app_answers(house: House) -> None:
+    served = house.serve(settings_of("telegram", backlog=0))  # nothing to be counted now and then
+    said(served, request(0))  # the store is open
+    asked = asked_apps(served)
+    new, again = said(served, request(1)), said(served, request(1))
+    assert asked == []
+    assert new == said(served, request(2, "/telegram" + ROUND))
+    assert again == said(served, request(2, "/telegram" + ROUND))
+    assert asked == ["/telegram"] * 2
+    head = b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    assert new == head % 55 + NEW
+    assert again == head % 72 + AGAIN
+    assert served.gateway.counters.requests == {("telegram", 200): 5}
+    assert served.gateway.counters.duplicates == {"telegram": 2}
+    assert served.gateway.counters.acks["telegram"].count == 5
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({}, b"{}"),
+        ({"Connection": "close"}, None),
+        ({"X-Telegram-Bot-Api-Secret-Token": "wrong"}, None),
+        ({"Content-Length": "9999999"}, b"{}"),
+        (headers_of("telegram", b""), b"{"),
+        (headers_of("telegram", b""), b"[]"),
+        (headers_of("telegram", b""), b"[" * 99),
+        (headers_of("telegram", b""), b'{"update_id": 1, "x": "\xff"}'),
+    ],
+    ids=["stranger", "last", "wrong", "too long", "not JSON", "no update", "too deep", "not UTF-8"],
+)
+def test_both_ways_say_the_same(light: House, headers: dict[str, str], body: bytes | None) -> None:
+    served = light.serve(settings_of("telegram"))
+    said(served, request(0))
+    own = body_of("telegram", update_id=1) if body is None else body
+    given = {**(headers_of("telegram", own) if body is None else {}), **headers}
+    short = said(served, spelled(own, "/telegram", given))
+    long = said(
+        served, spelled(own if body else body_of("telegram", update_id=2), "/telegram" + ROUND, given)
+    )
+    assert short == long
+
+
+def test_requests_that_come_all_at_once_on_a_line_are_answered_in_their_order(house: House) -> None:
+    served = house.serve(settings_of("telegram"))
+    said(served, request(0))
+    health = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    heard = said(served, request(1) + health + request(1) + request(2) + health, answers=5)
+    bodies = re.findall(rb"\r\n\r\n(\{.*?\})", heard)
+    assert bodies == [NEW, b'{"ok":true}', AGAIN, NEW, b'{"ok":true}']
+
+
+def test_who_hangs_up_while_it_is_committed_has_it_kept_and_is_told_so_later(
+    house: House, tmp_path: Path
+) -> None:
+    served = house.serve(settings_of("telegram"), store_deadline="30s")
+    said(served, request(0))
+    with held(house, tmp_path):
+        with served.raw() as line:
+            line.sendall(request(1))
+            until(lambda: served.gateway.intake.underway == 1)
+        until(lambda: not served._server.server_state.connections)
+    until(lambda: served.gateway.intake.underway == 0)
+    assert b"duplicate" in said(served, request(1))
+    assert not served._server.server_state.tasks
+
+
+def test_a_commit_that_takes_too_long_is_503_and_the_line_lives_on(house: House, tmp_path: Path) -> None:
+    served = house.serve(settings_of("telegram"), store_deadline="200ms")
+    said(served, request(0))
+    with held(house, tmp_path):
+        short, long = said(served, request(1)), said(served, request(1, "/telegram" + ROUND))
+    assert short == long
+    assert short.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nretry-after: 5\r\n" in short
+    assert short.endswith(b'{"ok":false,"error":"store unavailable"}')
+    until(lambda: b" 200 " in said(served, request(1)))
+    assert served.gateway.intake.underway == 0
+
+
+def test_a_server_that_waits_no_longer_for_a_commit_says_so(house: House, tmp_path: Path) -> None:
+    served = house.serve(
+        settings_of("telegram"), store_deadline="30s", server={"timeout_graceful_shutdown": 1}
+    )
+    said(served, request(0))
+    with held(house, tmp_path), ThreadPoolExecutor(2) as two:
+        ways = [
+            two.submit(said, served, request(n, path)) for n, path in ((1, "/telegram"), (2, "/telegram?x"))
+        ]
+        until(lambda: served.gateway.intake.underway == 2)
+        served._server.should_exit = True
+        short, long = (way.result() for way in ways)
+    assert short == long
+    assert b"connection: close" in short
+    assert short.endswith(b'{"ok":false,"error":"stopping"}')
