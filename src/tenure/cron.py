@@ -16,7 +16,7 @@ import re
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from typing import Final, Literal
 from zoneinfo import ZoneInfo, available_timezones
@@ -45,7 +45,7 @@ _ALIASES = {
 }
 _EVERY = re.compile(r"@every (\S+)", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
+_SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
 _LONGEST = 200
 _FIX = (
     'write "minute hour day month weekday", with the seconds in front if there are six fields, '
@@ -122,9 +122,19 @@ class Cron:
         return f"{self._sim.explain()} ({self.tz})"
 
     def _next_real(self, after: datetime) -> datetime:
-        sim = copy(self._sim)
-        sim.dt = after.astimezone(self._zone).replace(microsecond=0)
-        return next(sim).astimezone(UTC)
+        """From one change of the clock to the next the wall shows a plain calendar, and all of it counts."""
+        at = after.replace(microsecond=0).astimezone(UTC)
+        wall = at.astimezone(self._zone).replace(tzinfo=None)
+        while True:
+            offset = at.astimezone(self._zone).utcoffset() or timedelta(0)
+            sim = copy(self._sim)
+            sim.dt = wall
+            fire = (next(sim) - offset).replace(tzinfo=UTC)
+            change = _change(self._zone, at, fire)
+            if change is None:
+                return fire
+            # What the wall shows at the very change counts too.
+            at, wall = change, change.astimezone(self._zone).replace(tzinfo=None) - _SECOND
 
     def _next_wall(self, after: datetime) -> datetime:
         sim = copy(self._sim)
@@ -221,11 +231,26 @@ def _moment(wall: datetime) -> datetime:
     if moment.astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
         return moment
     # In a gap `fold` tells which offset is meant, so these two stand on either side of its end.
-    before, after = wall.replace(fold=1).astimezone(UTC), moment
-    offset = after.astimezone(wall.tzinfo).utcoffset()
+    return _turn(wall.tzinfo, wall.replace(fold=1).astimezone(UTC), moment)
+
+
+def _change(zone: ZoneInfo, after: datetime, until: datetime) -> datetime | None:
+    """When the clock is changed first, later than the one and up to the other; None: it is not."""
+    offset, before = after.astimezone(zone).utcoffset(), after
+    while before < until:
+        later = min(before + _DAY, until)
+        if later.astimezone(zone).utcoffset() != offset:
+            return _turn(zone, before, later)
+        before = later
+    return None
+
+
+def _turn(zone: tzinfo | None, before: datetime, after: datetime) -> datetime:
+    """The second between these two at which the clock is changed."""
+    offset = after.astimezone(zone).utcoffset()
     while after - before > _SECOND:
         middle = before + (after - before) // _SECOND // 2 * _SECOND
-        if middle.astimezone(wall.tzinfo).utcoffset() == offset:
+        if middle.astimezone(zone).utcoffset() == offset:
             after = middle
         else:
             before = middle

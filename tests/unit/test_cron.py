@@ -168,6 +168,22 @@ def test_every_quarter_is_every_real_quarter(night: datetime) -> None:
     assert fires == [night + timedelta(minutes=1 + 15 * n) for n in range(96)]
 
 
+@pytest.mark.parametrize(
+    ("zone", "before", "walls"),
+    [
+        ("Australia/Lord_Howe", "2026-10-03T14:20", ["01:30 +1030", "02:30 +1100", "03:30 +1100"]),
+        ("Australia/Lord_Howe", "2026-04-04T14:20", ["01:30 +1100", "01:30 +1030", "02:30 +1030"]),
+        ("America/Caracas", "2016-05-01T05:50", ["01:30 -0430", "03:30 -0400", "04:30 -0400"]),
+    ],
+    ids=["forth", "back", "for-good"],
+)
+def test_a_change_by_half_an_hour_leaves_out_nothing_that_the_wall_shows(
+    zone: str, before: str, walls: list[str]
+) -> None:
+    fires = Cron("30 * * * *", zone).fires(at(before), at(before) + timedelta(hours=4), 3)
+    assert [fire.astimezone(ZoneInfo(zone)).strftime("%H:%M %z") for fire in fires] == walls
+
+
 @given(
     expression=st.sampled_from(
         ["30 2 * * *", "*/7 1-3 * * *", "0 * * * *", "*/20 * 2 * * *", "0 3 * * SUN", "@every 11m"]
