@@ -20,11 +20,11 @@ unexport TENURE_TEST_POSTGRES
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up crawl bot demo test proof torture lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-layouts clean
+.PHONY: help up crawl bot demo test proof torture lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-dashboard bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 up: $(VENV)/.installed ## Install Tenure into .venv and open everything: worker, gateway, dashboard, on SQLite
 	@$(BIN)/python -m tenure demo $(ARGS)
@@ -87,6 +87,9 @@ bench-worker: $(VENV)/.developed ## Measure the worker
 
 bench-gateway: $(VENV)/.developed ## Measure the gateway
 	@$(BIN)/python -m bench.gateway $(ARGS)
+
+bench-dashboard: $(VENV)/.developed ## Measure the dashboard over a million jobs, and what it costs a worker
+	@$(BIN)/python -m bench.dashboard $(ARGS)
 
 bench-layouts: $(VENV)/.developed ## Compare the data layouts behind the schema
 	@$(BIN)/python -m bench.layouts $(ARGS)

@@ -2,18 +2,20 @@
 
 A `Histogram` keeps how often something took about so long, in buckets that grow by a quarter of an octave: whatever is
 added or merged, a quantile is told to within a tenth. Its text is made so that two texts put together are the text of
-both: a store merges histograms without reading them.
+both: a store merges histograms without reading them. Texts that are added are put together too, and read once, when somebody
+asks what they hold: a page adds thousands of them.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -26,6 +28,8 @@ _PER_OCTAVE: Final = 4
 _OCTAVES: Final = 48
 """From a microsecond to nine years."""
 _BOUNDS: Final = [2 ** (i / _PER_OCTAVE) / 1_000_000 for i in range(_OCTAVES * _PER_OCTAVE + 1)]
+_MOST: Final = len(_BOUNDS) + 1
+"""How many buckets there are."""
 _bucket = partial(bisect_right, _BOUNDS)
 _numbers = msgspec.json.Decoder(list[int]).decode
 
@@ -33,10 +37,12 @@ _numbers = msgspec.json.Decoder(list[int]).decode
 class Histogram:
     """How often something took about so many seconds."""
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_read", "_texts")
 
     def __init__(self, values: Iterable[float] = ()) -> None:
-        self._counts: Counter[int] = Counter()
+        self._read: Counter[int] = Counter()
+        self._texts: list[str] = []
+        """What was added as text and not read yet."""
         if values != ():
             self.add_all(values)
 
@@ -44,16 +50,30 @@ class Histogram:
         """It took so long, so many times; less than nothing counts as nothing."""
         if math.isnan(seconds):
             raise FieldError("seconds", "must be a number", seconds)
-        self._counts[_bucket(seconds)] += times
+        self._read[_bucket(seconds)] += times
 
     def add_all(self, values: Iterable[float]) -> None:
         """Each of these; the cheap way for many."""
-        self._counts.update(map(_bucket, values))
+        self._read.update(map(_bucket, values))
 
     def merge(self, other: Histogram, times: int = 1) -> None:
         """All that the other holds as well, so many times."""
-        for bucket, count in other._counts.items():
-            self._counts[bucket] += count * times
+        if times == 1:
+            self._texts += other._texts
+            held = other._read
+        else:
+            held = other._counts
+        for bucket, count in held.items():
+            self._read[bucket] += count * times
+
+    @property
+    def _counts(self) -> Counter[int]:
+        """How often, by bucket."""
+        if self._texts:
+            found = _counted_text("".join(self._texts))
+            self._texts = []
+            self._read.update(found)
+        return self._read
 
     @property
     def count(self) -> int:
@@ -62,14 +82,18 @@ class Histogram:
 
     def quantile(self, share: float) -> float | None:
         """The seconds that this share of them took at most, to within a tenth; None if there are none."""
-        if not 0 <= share <= 1:
-            raise FieldError("share", "must be from 0 to 1", share, "0.95 for the 95th percentile")
-        wanted, seen = max(math.ceil(share * self.count), 1), 0
-        for bucket in sorted(self._counts):
-            seen += self._counts[bucket]
-            if seen >= wanted:
-                return _middle(bucket)
-        return None
+        return self.quantiles(share)[0]
+
+    def quantiles(self, *shares: float) -> list[float | None]:
+        """The same, for several shares at once."""
+        for share in shares:
+            if not 0 <= share <= 1:
+                raise FieldError("share", "must be from 0 to 1", share, "0.95 for the 95th percentile")
+        counts, total = self._counts, self.count
+        buckets = sorted(counts)
+        ends = list(accumulate(counts[bucket] for bucket in buckets))
+        wanted = [bisect_left(ends, max(math.ceil(share * total), 1)) for share in shares]
+        return [_middle(buckets[at]) if at < len(buckets) else None for at in wanted]
 
     def encode(self) -> str:
         """As text; texts put together are the text of both."""
@@ -79,21 +103,13 @@ class Histogram:
     def decode(cls, text: str) -> Histogram:
         """From its text, or from several put together."""
         made = cls()
-        made.add_text(text)
+        made._read.update(_counted_text(text))
         return made
 
     def add_text(self, text: str) -> None:
-        """All that a text holds as well."""
-        try:
-            numbers = _numbers(f"[{text.removesuffix(',')}]")
-            pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
-        except (ValueError, TypeError):
-            raise FieldError(
-                "histogram", 'must be text as encode() makes it, "bucket,count,…"', text
-            ) from None
-        counts = self._counts
-        for bucket, count in pairs:
-            counts[bucket] = counts.get(bucket, 0) + count
+        """All that a text holds as well; whether it is one is seen when somebody asks what is held."""
+        if text:
+            self._texts.append(text if text.endswith(",") else f"{text},")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._counts == other._counts
@@ -102,6 +118,18 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram.decode({self.encode()!r})"
+
+
+def _counted_text(text: str) -> dict[int, int]:
+    """How often, by bucket."""
+    try:
+        numbers = _numbers(f"[{text.removesuffix(',')}]")
+        counts = [0] * (_MOST if min(numbers, default=0) >= 0 else 0)
+        for bucket, count in zip(numbers[::2], numbers[1::2], strict=True):
+            counts[bucket] += count
+    except (ValueError, TypeError, IndexError):
+        raise FieldError("histogram", 'must be text as encode() makes it, "bucket,count,…"', text) from None
+    return {bucket: count for bucket, count in enumerate(counts) if count}
 
 
 def _middle(bucket: int) -> float:

@@ -94,6 +94,8 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
         (_S.WAITING, _S.CANCELLED),
         (_S.READY, _S.CANCELLED),
     ),
+    "discard": ((_S.DEAD, _S.CANCELLED),),
+    "restore": ((_S.CANCELLED, _S.DEAD),),
     "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
 }
 """The life of a job as data: every move that any verb may make. `None` is "not there yet"."""

@@ -308,3 +308,22 @@ def test_a_bad_part_of_a_filter_is_named_and_nothing_is_changed(q: tenure.Queue)
                 verb(tenure.Filter(**said))
             assert (caught.value.field, caught.value.value) == (field, value)
     assert look(q, job).state == "ready"
+
+
+@pytest.mark.parametrize("state", ["dead", "running"])
+def test_few_among_many_are_met_without_looking_at_what_is_between(
+    q: tenure.Queue, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr("tenure.store.search.STRETCH", 3)
+    monkeypatch.setattr("tenure.store.people.STRETCH", 3)
+    wanted = []
+    for _ in range(2):
+        wanted.append(job_in(q, state))
+        q.enqueue_many([tenure.NewJob(kind="other") for _ in range(20)])
+    which = tenure.Filter(states=[state])
+    page = q.list(which, look=9)
+    assert ([job.id for job in page], page.before) == (wanted[::-1], None)
+    assert q.count(which, look=9) == ({state: 2}, False)
+    assert [job.id for job in q.list(which, before=wanted[1], look=3)] == wanted[:1]
+    assert q.list(tenure.Filter(states=[state], kinds=["none"]), look=3).before is not None
+    assert q.list(tenure.Filter(states=[state], kinds=["none"])).before is None

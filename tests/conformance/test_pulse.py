@@ -76,6 +76,34 @@ def test_counts_end_at_the_cap_and_say_so(cq: tenure.Queue, clock: MovedClock) -
     assert not cq.pulse(cap=6).capped
 
 
+def test_dead_jobs_are_counted_by_queue_beside_what_has_not_ended(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    for queue in ("mail", "mail", "post"):
+        cq.enqueue("k", queue=queue, max_attempts=1)
+        [claim] = cq.claim(queues=[queue])
+        cq.settle(claim, tenure.Fail("no"))
+    found = cq.pulse()
+    assert (found.dead, found.counts, found.capped) == ({"mail": 2, "post": 1}, {}, False)
+    found = cq.pulse(cap=3)
+    assert (found.dead, found.more, found.capped) == ({"mail": 2, "post": 1}, frozenset({"dead"}), True)
+    cq.replay_many(tenure.Filter(queues=["mail"]))
+    assert cq.pulse().dead == {"post": 1}
+
+
+def test_many_lanes_share_what_is_counted_and_it_is_told_which_states_may_be_more(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    cq.enqueue_many([tenure.NewJob(kind=f"k{n}", queue="mail") for n in range(20) for _ in range(2)])
+    cq.enqueue_many([tenure.NewJob(kind="k", queue=queue, delay="1h") for queue in ("a", "b")])
+    found = cq.pulse(cap=4)
+    assert (found.counts["mail"]["ready"], found.more) == (20, frozenset({"ready"}))
+    found = cq.pulse(cap=2)
+    assert found.more == {"ready", "scheduled"}
+    found = cq.pulse(cap=12)
+    assert (found.counts["mail"]["ready"], found.more, found.capped) == (40, frozenset(), False)
+
+
 @pytest.mark.parametrize("cap", [0, 1_000_001, True, "many"])
 def test_a_cap_that_is_none_is_refused(cq: tenure.Queue, cap: object) -> None:
     with pytest.raises((tenure.FieldError, tenure.FieldTypeError), match="cap"):

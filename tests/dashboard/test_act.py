@@ -63,6 +63,20 @@ def test_finished_jobs_are_deleted_and_no_others(page: Served, house: House) -> 
     assert (state(house, dead), state(house, ready)) == ("gone", "ready")
 
 
+def test_dead_jobs_are_discarded_and_that_is_undone(page: Served, house: House) -> None:
+    ids = [house.dead("send") for _ in range(3)]
+    other = house.dead("other")
+    told = page.act("discard", q="state:dead kind:send").json
+    assert (told["done"], told["said"]) == (3, "3 jobs were discarded")
+    assert [state(house, one) for one in (*ids, other)] == ["cancelled"] * 3 + ["dead"]
+    told = page.act("restore", q="state:dead kind:send").json
+    assert (told["done"], told["said"]) == (3, "3 jobs were made dead again")
+    assert {state(house, one) for one in ids} == {"dead"}
+    assert page.act("discard", ids=[ids[0]]).json["done"] == 1
+    assert page.act("restore", ids=ids).json["done"] == 1
+    assert [what for what, _, _ in kept(page)] == ["restore", "discard", "restore", "discard"]
+
+
 def test_a_job_is_enqueued_again_with_another_payload_or_at_another_time(page: Served, house: House) -> None:
     request = tenure.Request(b"raw", {"a": "b"})
     old = house.q.enqueue_job(
@@ -129,7 +143,12 @@ def test_a_long_action_is_answered_at_once_and_goes_on(
     told = page.act("retry", q="state:dead", rate=4).json
     assert told["more"]
     assert "it goes on" in told["said"]
+    going = page.get(f"/api/acts/{told['act']}").json
+    assert (going["more"], going["done"] < 6) == (True, True)
     until(lambda: all(state(house, one) == "ready" for one in ids) and len(kept(page)) == 2)
+    until(lambda: not page.get(f"/api/acts/{told['act']}").json["more"])
+    assert page.get(f"/api/acts/{told['act']}").json["said"] == "6 jobs were started anew"
+    assert page.get("/api/acts/nothing").status == 404
     last, first = kept(page)
     assert last[2] + first[2] == 6
 

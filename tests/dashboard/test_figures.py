@@ -47,5 +47,19 @@ def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house
     assert sum(group["spark"]) == 7
     assert group["first_seen"] <= group["last_seen"]
     assert group["snoozed_until"] is None
+    house.q.add_figures("w1", [], [ErrorTally("def", "send", "KeyError", "gone", job, 1, 0)])
     page.act("snooze_error", name="abc")
-    assert page.get("/api/errors").json["groups"][0]["snoozed_until"] > group["last_seen"]
+    assert [one["fingerprint"] for one in page.get("/api/errors", fingerprint="def").json["groups"]] == [
+        "def"
+    ]
+    assert page.get("/api/errors", fingerprint="nothing").json["groups"] == []
+    assert len(page.get("/api/errors").json["groups"]) == 2
+    [group] = page.get("/api/errors", fingerprint="abc").json["groups"]
+    assert group["snoozed_until"] > group["last_seen"]
+
+
+def test_what_workers_tell_later_is_added_to_what_is_drawn(page: Served, house: House) -> None:
+    for done in (3, 4):
+        house.q.add_figures("w1", [Tally("mail", "send", done)])
+        page.act("resume", name="mail")  # what is kept for a moment is forgotten
+        assert sum(page.get("/api/overview").json["series"]["done"]) == (3 if done == 3 else 7)

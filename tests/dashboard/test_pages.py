@@ -22,6 +22,7 @@ def test_who_asks_on_this_machine_is_an_operator_without_a_login(page: Served, h
     assert told["role"] == "operator"
     assert told["version"] == tenure.__version__
     assert told["store"].split()[0] in ("SQLite", "PostgreSQL")
+    assert "://" not in told["store"]
     assert not told["mask"]
     assert len(told["csrf"]) >= 32
 
@@ -63,6 +64,27 @@ def test_jobs_are_listed_newest_first_and_a_page_at_a_time(page: Served, house: 
     rest = page.get("/api/jobs", q="kind:work", limit=3, before=first["before"]).json
     assert [row["id"] for row in (*first["jobs"], *rest["jobs"])] == ids[::-1]
     assert rest["before"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "total"), [("state:ready", 3), ("state:ready queue:a", 2), ("state:dead,scheduled", 2), ("state:dead queue:b", 0), ("state:ready queue:*", 3)]
+)  # fmt: skip
+def test_what_indexes_know_is_counted_by_them(page: Served, house: House, asked: str, total: int) -> None:
+    house.dead("work", queue="a")
+    for queue in ("a", "a", "b"):
+        house.q.enqueue("work", queue=queue)
+    house.q.enqueue("work", delay="1h")
+    told = page.get("/api/jobs", q=asked).json
+    assert (told["count"]["total"], told["count"]["more"], len(told["jobs"])) == (total, False, total)
+
+
+def test_the_last_jobs_of_a_schedule_are_told_with_it(page: Served, house: House) -> None:
+    house.q.schedule("digest", "@daily", "send_digest")
+    house.q.schedule("other", "@daily", "send_digest")
+    made = page.act("run_cron", name="digest").json["said"].split()[-1]
+    runs = {one["name"]: one["runs"] for one in page.get("/api/cron").json["schedules"]}
+    assert [(row["id"], row["state"]) for row in runs["digest"]] == [(made, "ready")]
+    assert runs["other"] == []
 
 
 def test_a_bad_filter_is_pointed_at(page: Served) -> None:

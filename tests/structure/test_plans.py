@@ -86,6 +86,8 @@ def work(q: tenure.Queue) -> None:
     q.get(one)
     q.list(tenure.Filter(kinds=["k1"]))
     q.count(tenure.Filter(states=["dead"], error="x"))
+    q.list(tenure.Filter(states=["dead"]))
+    q.list(tenure.Filter(states=["running"]))
     q.next_due()
     q.pulse()
 
@@ -165,6 +167,7 @@ WHEN_FULL = [
     "list",
     "ceiling",
     "find",
+    "running_ids",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -270,12 +273,24 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("expired", {"tenure_jobs_expiry"}),
         ("get", {"sqlite_autoindex_tenure_jobs_1"}),
         ("next_due", {"tenure_jobs_scheduled", "tenure_jobs_lease"}),
-        ("pulse", {"tenure_jobs_ready", "tenure_jobs_lease", "tenure_jobs_scheduled", "tenure_jobs_waiting"}),
+        (
+            "pulse",
+            {
+                "tenure_jobs_ready",
+                "tenure_jobs_lease",
+                "tenure_jobs_scheduled",
+                "tenure_jobs_waiting",
+                "tenure_jobs_dead",
+            },
+        ),
         ("hooked", {"sqlite_autoindex_tenure_jobs_1"}),
         ("floor", {"sqlite_autoindex_tenure_jobs_1"}),
         ("list", {"sqlite_autoindex_tenure_jobs_1"}),
         ("ceiling", {"sqlite_autoindex_tenure_jobs_1"}),
         ("find", {"sqlite_autoindex_tenure_jobs_1"}),
+        ("dead_before", {"tenure_jobs_dead"}),
+        ("dead_after", {"tenure_jobs_dead"}),
+        ("running_ids", {"tenure_jobs_lease"}),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(

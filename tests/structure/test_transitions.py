@@ -27,13 +27,13 @@ def test_every_state_can_be_reached() -> None:
 
 @pytest.mark.parametrize("state", [s for s in State if s not in FINISHED])
 def test_a_state_that_is_not_the_end_leads_to_every_end(state: State) -> None:
-    assert set(FINISHED) <= reach({state}, set(TRANSITIONS) - {"replay", "absolve"})
+    assert set(FINISHED) <= reach({state}, set(TRANSITIONS) - {"replay", "absolve", "discard", "restore"})
 
 
 @pytest.mark.parametrize("state", FINISHED)
-def test_a_finished_job_moves_by_replay_alone_unless_it_died_unjustly(state: State) -> None:
-    unjust = {"absolve"} if state is State.DEAD else set()
-    assert {verb for verb, old, _ in MOVES if old == state} == {"replay"} | unjust
+def test_a_finished_job_moves_by_replay_alone_unless_it_died_unjustly_or_is_given_up(state: State) -> None:
+    others = {State.DEAD: {"absolve", "discard"}, State.CANCELLED: {"restore"}}
+    assert {verb for verb, old, _ in MOVES if old == state} == {"replay"} | others.get(state, set())
 
 
 def test_only_a_claim_makes_a_job_run_and_only_ready_jobs_are_claimed() -> None:

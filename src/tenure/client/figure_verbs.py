@@ -49,10 +49,16 @@ class FigureVerbs:
             raise FieldError("step", "must be whole minutes", step, '"1m", "15m", "1h"')
         return Call(lambda _: figures.rollups(first, last, size, wanted), reads=True)
 
-    def error_groups(self, since: datetime, *, limit: int = 200) -> Call[ErrorGroups]:
-        """Failures alike since the hour that `since` is in, most frequent first, each with how many there were in every hour."""
+    def error_groups(
+        self, since: datetime, *, limit: int = 200, fingerprint: str | None = None
+    ) -> Call[ErrorGroups]:
+        """Failures alike since the hour that `since` is in, most frequent first, each with how many there were in every hour.
+
+        With `fingerprint`, the group of that name alone.
+        """
         first, most = to_micros(since, "since"), limit_of(limit)
-        return Call(lambda _: figures.error_groups(first, limit=most), reads=True)
+        name = None if fingerprint is None else check_name(fingerprint, "fingerprint")
+        return Call(lambda _: figures.error_groups(first, limit=most, fingerprint=name), reads=True)
 
     def add_figures(
         self, source: str, tallies: Iterable[Tally] = (), errors: Iterable[ErrorTally] = ()

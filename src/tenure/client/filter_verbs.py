@@ -1,4 +1,4 @@
-"""The verbs that take a filter and look: list and count, and cancel_many, which acts on what it finds."""
+"""The verbs that take a filter and look: list and count, and cancel_many, discard and restore, which act on what they find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenure.newjob import check_id, check_whole
 from tenure.payload import clean_error
 from tenure.store import people, search
 from tenure.store.dialect import Capabilities
-from tenure.store.people import Cancels
+from tenure.store.people import Bulk, Cancels
 from tenure.store.search import Counted, Page
 
 __all__ = ["FilterVerbs"]
@@ -60,6 +60,21 @@ class FilterVerbs:
         which, limit, now = filter_of(which), limit_of(limit), self._now()
         start, why = None if after is None else check_id(after, "after"), clean_error(reason, 200)
         return Call(lambda _: people.cancel_many(which, why, self._can, limit=limit, after=start, now=now))
+
+    def discard(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
+        """Give up dead jobs that match: they end as cancelled and go when such jobs go; until then `restore` undoes it.
+
+        At most `limit` a call; go on with `after` of the answer until it is None.
+        """
+        which, limit, now = filter_of(which), limit_of(limit), self._now()
+        start = None if after is None else check_id(after, "after")
+        return Call(lambda _: people.discard(which, limit=limit, after=start, now=now))
+
+    def restore(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
+        """Make jobs that match and were discarded dead again, as they were; at most `limit` a call, go on with `after`."""
+        which, limit, now = filter_of(which), limit_of(limit), self._now()
+        start = None if after is None else check_id(after, "after")
+        return Call(lambda _: people.restore(which, limit=limit, after=start, now=now))
 
 
 def _far(look: int | None) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenure.client.queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
@@ -15,14 +16,25 @@ from tenure.errors import FieldError
 from tenure.filters import Filter
 from tenure.job import FINISHED
 
-__all__ = ["Bulk", "many"]
+__all__ = ["Answer", "Bulk", "many"]
 
 log = logging.getLogger("tenure.dashboard")
 _BATCH: Final = 500
 _PATIENCE: Final = 2.0
 """For so many seconds whoever asks waits for the end."""
 _FASTEST: Final = 1_000_000
-_PAST: Final = {"retry": "started anew", "cancel": "cancelled", "purge": "deleted"}
+_PAST: Final = {
+    "retry": "started anew", "cancel": "cancelled", "purge": "deleted", "discard": "discarded", "restore": "made dead again",
+}  # fmt: skip
+_REMEMBERED: Final = 20
+
+
+class Answer(NamedTuple):
+    """How many, what is said, and the name of what goes on after it."""
+
+    done: int
+    said: str
+    act: str | None = None
 
 
 class Bulk:
@@ -34,6 +46,9 @@ class Bulk:
         self.queue, self.which, self.action, self.rate = queue, which, action, rate
         self.done = self.beside = 0
         """Jobs changed; jobs asked to cancel, or left as they are because their unique key is taken."""
+        self.name = secrets.token_hex(8)
+        self.over, self.why = False, ""
+        """Whether it has ended, and why before its end."""
 
     async def run(self) -> None:
         """All of it."""
@@ -57,6 +72,14 @@ class Bulk:
             )
             self.done, self.beside = self.done + cancels.cancelled, self.beside + cancels.asked
             return cancels.after
+        if self.action == "discard":
+            gone = await self.queue.discard(self.which, limit=size, after=after)
+            self.done += gone.changed
+            return gone.after
+        if self.action == "restore":
+            back = await self.queue.restore(self.which, limit=size, after=after)
+            self.done += back.changed
+            return back.after
         page = await self.queue.list(self.which.only(FINISHED), limit=size, before=after, look=LOOK)
         if page:
             self.done += await self.queue.purge(Filter(ids=[job.id for job in page]))
@@ -72,31 +95,38 @@ class Bulk:
         return words
 
 
-async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]) -> tuple[int, bool, str]:
+async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]) -> Answer:
     """Begin, and wait for the end as long as anybody likes to; what is left goes on, and is kept when it ends."""
     work = asyncio.create_task(bulk.run())
     ended, _ = await asyncio.wait({work}, timeout=_PATIENCE)
     if ended:
         work.result()
-        return bulk.done + bulk.beside, False, bulk.said()
+        return Answer(bulk.done + bulk.beside, bulk.said())
     so_far = bulk.done + bulk.beside
-    rest = asyncio.create_task(_follow(work, bulk, so_far, keep))
+    desk.bulks[bulk.name] = bulk
+    while len(desk.bulks) > _REMEMBERED:
+        desk.bulks.popitem(last=False)
+    rest = asyncio.create_task(_follow(desk, work, bulk, keep))
     desk.tasks.update((work, rest))
     work.add_done_callback(desk.tasks.discard)
     rest.add_done_callback(desk.tasks.discard)
-    return so_far, True, f"{bulk.said()} so far; it goes on"
+    return Answer(so_far, f"{bulk.said()} so far; it goes on", bulk.name)
 
 
 async def _follow(
-    work: asyncio.Task[None], bulk: Bulk, so_far: int, keep: Callable[[int, str], Awaitable[None]]
+    desk: Desk, work: asyncio.Task[None], bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]
 ) -> None:
     """Keep what came of it after it was answered."""
-    why = ""
+    so_far = bulk.done + bulk.beside
     try:
         await work
     except asyncio.CancelledError:
-        why = ", then the dashboard stopped"
+        bulk.why = ", then the dashboard stopped"
     except Exception as error:
-        why = f", then it failed: {error}"
+        bulk.why = f", then it failed: {error}"
         log.warning("%s did not get to its end: %s", bulk.action, error)
-    await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.said()}{why}")
+    try:
+        await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.said()}{bulk.why}")
+    finally:
+        bulk.over = True
+        desk.forget()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -26,6 +26,7 @@ from tenure.app import App
 from tenure.dashboard import login, statics
 from tenure.dashboard.access import Refused, Session
 from tenure.dashboard.api import ACTIONS, PAGES, Page
+from tenure.dashboard.api.overview import warm
 from tenure.dashboard.desk import Asked, Desk
 from tenure.dashboard.settings import DashboardSettings
 from tenure.dashboard.stream import stream
@@ -182,6 +183,7 @@ class Dashboard:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                self._begin(warm(self._desk))
                 await send({"type": "lifespan.startup.complete"})
                 continue
             self.leave()
@@ -190,6 +192,12 @@ class Dashboard:
                 await self.app.aclose()
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this beside answering."""
+        task = asyncio.create_task(work)
+        self._desk.tasks.add(task)
+        task.add_done_callback(self._desk.tasks.discard)
 
     async def rest(self) -> None:
         """End what goes on by itself, and wait until that is kept."""

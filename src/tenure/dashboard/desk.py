@@ -15,18 +15,24 @@ from tenure.app import App
 from tenure.client.queue import AsyncQueue
 from tenure.dashboard.access import Access, Session
 from tenure.dashboard.masking import Mask
+from tenure.dashboard.series import Figures
 from tenure.dashboard.settings import DashboardSettings
 
 if TYPE_CHECKING:
+    from tenure.dashboard.acting import Bulk
     from tenure.gateway.asgi import Gateway
 
 __all__ = ["CAP", "LOOK", "Asked", "Desk"]
 
 CAP: Final = 10_000
 """The most that is counted."""
-LOOK: Final = 20_000
+LOOK: Final = 10_000
 """About how many jobs a filter is held against, before the page says that there may be more."""
 _KEPT: Final = 200
+_CALM: Final = 40
+"""How many times as long as it took an answer is kept at least: so that no page costs the store more than a fortieth of its time."""
+_LONGEST: Final = 5.0
+"""And for how many seconds at most, for that reason."""
 
 
 class Desk:
@@ -38,10 +44,13 @@ class Desk:
         self.leaving = False
         """Told to stop: live streams end."""
         self.streams = 0
+        self.figures = Figures()
         self.checking = asyncio.Semaphore(2)
         """Passwords at a time: a check takes 32 MiB and a while of processor time."""
         self.tasks: set[asyncio.Task[Any]] = set()
         """Actions on many jobs that go on after they were answered."""
+        self.bulks: OrderedDict[str, Bulk] = OrderedDict()
+        """The last of these, by name, and how far they are."""
         self._answers: OrderedDict[object, tuple[float, asyncio.Future[Any]]] = OrderedDict()
 
     async def queue(self) -> AsyncQueue:
@@ -49,10 +58,11 @@ class Desk:
         return await self.app.aqueue()
 
     async def kept(self, key: object, seconds: float, make: Callable[[], Awaitable[Any]]) -> Any:
-        """What `make` answers, asked again when the last answer is older than that; failures are not kept."""
+        """What `make` answers, asked again when the last answer is older than that, or than its cost allows; failures are not kept."""
         known = self._answers.get(key)
         if known is not None and (not known[1].done() or known[0] > time.monotonic()):
             return await asyncio.shield(known[1])
+        began = time.monotonic()
         asking = asyncio.ensure_future(make())
         self._answers[key] = (0.0, asking)
         self._answers.move_to_end(key)
@@ -61,10 +71,18 @@ class Desk:
         try:
             answer = await asyncio.shield(asking)
         except BaseException:
-            self._answers.pop(key, None)
+            if key in self._answers and self._answers[key][1] is asking:
+                del self._answers[key]
             raise
-        self._answers[key] = (time.monotonic() + seconds, asking)
+        if key in self._answers and self._answers[key][1] is asking:
+            ended = time.monotonic()
+            calm = min((ended - began) * _CALM, _LONGEST)
+            self._answers[key] = (ended + max(seconds, calm), asking)
         return answer
+
+    def forget(self) -> None:
+        """Something was changed here: whoever asks now is to see it."""
+        self._answers.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ def which_of(order: Order, mask: Mask) -> Filter:
         raise FieldError("q", "must name at least a state", order.q, "state:dead")
     which = parse(order.q or "")
     mask.check(which)
+    if order.action == "restore":
+        return replace(which, states=("cancelled",))
     if order.action == "retry" and which.states is None and which.ids is None:
         return replace(which, states=("dead",))
     return which

@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tenure.client.queue import AsyncQueue
 from tenure.dashboard.desk import CAP, Desk
-from tenure.dashboard.series import rates
+from tenure.store.pulse import Pulse
 from tenure.store.views import WorkerSeen
 
 __all__ = ["FRESH", "about", "picture"]
@@ -29,7 +28,7 @@ async def picture(desk: Desk) -> dict[str, Any]:
 
 async def _picture(desk: Desk) -> dict[str, Any]:
     queue = await desk.queue()
-    pulse, slow = await asyncio.gather(queue.pulse(cap=CAP), desk.kept("slow", _SLOWER, lambda: _slow(queue)))
+    pulse, slow = await asyncio.gather(queue.pulse(cap=CAP), desk.kept("slow", _SLOWER, lambda: _slow(desk)))
     counts = pulse.counts
     totals = {state: sum(states[state] for states in counts.values()) for state in _SUMMED}
     oldest = [span.total_seconds() for name, span in pulse.oldest_ready.items() if counts[name]["ready"]]
@@ -38,8 +37,9 @@ async def _picture(desk: Desk) -> dict[str, Any]:
     return {
         "now": {
             **totals,
-            "dead": slow["dead"],
-            "more": pulse.capped or slow["more"],
+            "dead": sum(pulse.dead.values()),
+            "more": pulse.capped,
+            "capped": sorted(pulse.more),
             "oldest_ready": _rounded(max(oldest)) if oldest else None,
             "rate": figures["rate"],
             "error_rate": figures["error_rate"],
@@ -47,30 +47,32 @@ async def _picture(desk: Desk) -> dict[str, Any]:
             "slots": sum(one["slots"] for one in told),
             "workers": len(workers),
         },
-        "queues": [
-            {
-                "name": name,
-                **{state: states[state] for state in _SUMMED},
-                "oldest_ready": _rounded(pulse.oldest_ready[name].total_seconds())
-                if states["ready"]
-                else None,
-                "rate": figures["queues"].get(name, 0.0),
-                "paused": name in pulse.paused,
-            }
-            for name, states in counts.items()
-        ],
+        "queues": [_queue(name, pulse, figures["queues"]) for name in sorted({*counts, *pulse.dead})],
+        "dead": pulse.dead,
         "workers": workers,
         "overdue_leases": pulse.overdue_leases,
         "overdue_scheduled": pulse.overdue_scheduled,
     }
 
 
-async def _slow(queue: AsyncQueue) -> dict[str, Any]:
-    """Workers, the dead among the newest finished jobs, and rates."""
-    workers, counts, figures = await asyncio.gather(queue.workers(), queue.counts(cap=CAP), rates(queue))
-    dead = sum(states["dead"] for states in counts.values())
-    finished = sum(states[s] for states in counts.values() for s in ("done", "dead", "cancelled"))
-    return {"workers": workers, "dead": dead, "more": finished >= CAP and dead > 0, "rates": figures}
+def _queue(name: str, pulse: Pulse, rates: Mapping[str, float]) -> dict[str, Any]:
+    """How one queue stands; one that has dead jobs alone is told too."""
+    states = pulse.counts.get(name) or dict.fromkeys(_SUMMED, 0)
+    return {
+        "name": name,
+        **{state: states[state] for state in _SUMMED},
+        "dead": pulse.dead.get(name, 0),
+        "oldest_ready": _rounded(pulse.oldest_ready[name].total_seconds()) if states["ready"] else None,
+        "rate": rates.get(name, 0.0),
+        "paused": name in pulse.paused,
+    }
+
+
+async def _slow(desk: Desk) -> dict[str, Any]:
+    """Workers, and rates."""
+    queue = await desk.queue()
+    workers, figures = await asyncio.gather(queue.workers(), desk.figures.rates(queue))
+    return {"workers": workers, "rates": figures}
 
 
 def about(worker: WorkerSeen) -> dict[str, Any]:

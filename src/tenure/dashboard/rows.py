@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from tenure.clock import to_micros
 from tenure.dashboard.masking import STARS, Mask
 from tenure.job import Attempt, JobSeen, Request
 
-__all__ = ["attempt_of", "job_of", "request_of", "row_of", "when"]
+__all__ = ["attempt_of", "ended_before", "job_of", "request_of", "row_of", "when"]
 
 
 def when(moment: datetime | None) -> str | None:
     """A moment."""
     return None if moment is None else moment.isoformat()
+
+
+def ended_before(moment: datetime) -> str:
+    """Where in the order of ids the jobs made by then end: ids tell the time."""
+    return str(UUID(int=(to_micros(moment, "moment") // 1_000) << 80))
 
 
 def row_of(job: JobSeen) -> dict[str, Any]:

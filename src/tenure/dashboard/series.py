@@ -1,18 +1,23 @@
-"""Figures over time, from the store's rollups."""
+"""Figures over time, from the store's rollups.
+
+What is over does not change any more: so each step of time is read and added up once, however often it is shown, and a look
+reads the last minutes alone. The steps are kept by span, in the process.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tenure.client.queue import AsyncQueue
 from tenure.clock import from_micros, machine_micros
 from tenure.errors import FieldError
-from tenure.figures import Histogram
+from tenure.figures import Histogram, Rollup
 
-__all__ = ["SPANS", "Span", "now", "rates", "series", "span_of"]
+__all__ = ["SPANS", "Figures", "Span", "now", "span_of"]
 
 
 class Span(NamedTuple):
@@ -30,6 +35,10 @@ SPANS: Final[Mapping[str, Span]] = {
     "7d": Span(604_800, 7_200),
 }
 _SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_NONE: Final = [None] * len(_SHARES)
+_SETTLED: Final = 120
+"""So many seconds after its end nobody tells anything of a step any more: by the store's clock, which may differ from ours."""
+_MINUTE: Final = 60
 
 
 def span_of(name: str) -> Span:
@@ -44,42 +53,89 @@ def now() -> datetime:
     return from_micros(machine_micros())
 
 
-async def series(queue: AsyncQueue, span: Span) -> dict[str, Any]:
-    """Everything that is drawn over time."""
-    last = int(now().timestamp()) // span.step * span.step
-    first = last - span.seconds + span.step
-    times = list(range(first, last + 1, span.step))
-    found = await queue.rollups(_moment(first), _moment(last + span.step), step=span.step)
-    drawn: dict[str, list[Any]] = {name: [0] * len(times) for name in ("done", "failed", "dead")}
-    spans: dict[str, dict[int, Histogram]] = {"wait": {}, "run": {}}
-    for row in found:
-        at = (int(row.at.timestamp()) - first) // span.step
-        if not 0 <= at < len(times):
-            continue
-        for name, line in drawn.items():
-            line[at] += getattr(row, name)
-        for name, histogram in (("wait", row.waited), ("run", row.ran)):
-            spans[name].setdefault(at, Histogram()).merge(histogram)
-    for name, merged in spans.items():
-        for share, wanted in _SHARES.items():
-            drawn[f"{name}_{share}"] = [merged[at].quantile(wanted) if at in merged else None for at in range(len(times))]  # fmt: skip
-    return {"step": span.step, "times": times, "series": drawn}
+@dataclass(slots=True)
+class _Step:
+    """What all workers did in one step of time."""
+
+    done: int = 0
+    failed: int = 0
+    dead: int = 0
+    wait: Histogram = field(default_factory=Histogram)
+    run: Histogram = field(default_factory=Histogram)
+    queues: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Jobs done, by queue."""
+
+    def add(self, row: Rollup) -> None:
+        self.done += row.done
+        self.failed += row.failed
+        self.dead += row.dead
+        self.wait.merge(row.waited)
+        self.run.merge(row.ran)
+        self.queues[row.queue] += row.done
 
 
-async def rates(queue: AsyncQueue) -> dict[str, Any]:
-    """Jobs a second by queue and in all over the last minute or two, and the share of attempts that failed lately."""
-    moment = now()
-    minute = moment.replace(second=0, microsecond=0)
-    found = await queue.rollups(minute - timedelta(minutes=4), minute + timedelta(minutes=1))
-    long = (moment - minute).total_seconds() + 60
-    by: dict[str, float] = defaultdict(float)
-    done = failed = 0
-    for row in found:
-        done, failed = done + row.done, failed + row.failed
-        if row.at >= minute - timedelta(minutes=1):
-            by[row.queue] += row.done / long
-    share = failed / (done + failed) if done + failed else 0.0
-    return {"rate": round(sum(by.values()), 2), "error_rate": round(share, 4), "queues": {q: round(r, 2) for q, r in by.items()}}  # fmt: skip
+class _Window:
+    """The steps of one span; those that are over are kept."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self._kept: dict[int, _Step] = {}
+        self._until = 0
+        """Before it, everything was read."""
+
+    async def read(self, queue: AsyncQueue) -> tuple[list[int], dict[int, _Step]]:
+        """When the steps begin, and those in which anything happened."""
+        step, moment = self.span.step, int(now().timestamp())
+        last = moment // step * step
+        first = last - self.span.seconds + step
+        since = max(first, self._until)
+        found = await queue.rollups(_moment(since), _moment(last + step), step=step)
+        steps = {at: kept for at, kept in self._kept.items() if first <= at < since}
+        for row in found:
+            at = int(row.at.timestamp())
+            if first <= at <= last:
+                steps.setdefault(at, _Step()).add(row)
+        over = (moment - _SETTLED) // step * step
+        self._kept, self._until = {at: kept for at, kept in steps.items() if at < over}, over
+        return list(range(first, last + 1, step)), steps
+
+
+class Figures:
+    """What is drawn over time, and what was done just now."""
+
+    def __init__(self) -> None:
+        self._windows = {span: _Window(span) for span in SPANS.values()}
+        self._lately = _Window(SPANS["5m"])
+
+    async def series(self, queue: AsyncQueue, span: Span) -> dict[str, Any]:
+        """Everything that is drawn over time."""
+        times, steps = await self._windows[span].read(queue)
+        found = [steps.get(at) for at in times]
+        drawn: dict[str, list[Any]] = {
+            name: [0 if one is None else getattr(one, name) for one in found]
+            for name in ("done", "failed", "dead")
+        }
+        for name in ("wait", "run"):
+            told = [
+                _NONE if one is None else getattr(one, name).quantiles(*_SHARES.values()) for one in found
+            ]
+            for at, share in enumerate(_SHARES):
+                drawn[f"{name}_{share}"] = [one[at] for one in told]
+        return {"step": span.step, "times": times, "series": drawn}
+
+    async def rates(self, queue: AsyncQueue) -> dict[str, Any]:
+        """Jobs a second by queue and in all over the last minute or two, and the share of attempts that failed lately."""
+        times, steps = await self._lately.read(queue)
+        done = sum(one.done for one in steps.values())
+        failed = sum(one.failed for one in steps.values())
+        long = max(now().timestamp() - times[-1], 0.0) + _MINUTE
+        by: dict[str, float] = defaultdict(float)
+        for at in times[-2:]:
+            if at in steps:
+                for name, count in steps[at].queues.items():
+                    by[name] += count / long
+        share = failed / (done + failed) if done + failed else 0.0
+        return {"rate": round(sum(by.values()), 2), "error_rate": round(share, 4), "queues": {q: round(r, 2) for q, r in by.items()}}  # fmt: skip
 
 
 def _moment(seconds: int) -> datetime:

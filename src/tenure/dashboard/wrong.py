@@ -29,7 +29,10 @@ def _found(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if picture["overdue_scheduled"]:
         yield _say("warning", f"{_jobs(picture['overdue_scheduled'])} should have been made ready, and nobody did", _link("state:scheduled"))  # fmt: skip
     if now["ready"] and not workers:
-        yield _say("error", f"{_jobs(now['ready'])} ready to run, and no worker lives", "#/workers")
+        more = "ready" in now["capped"]
+        yield _say(
+            "error", f"{_jobs(now['ready'], more=more)} ready to run, and no worker lives", "#/workers"
+        )
     for queue in picture["queues"]:
         name, late = queue["name"], queue["oldest_ready"]
         if queue["paused"] and queue["ready"]:
@@ -43,11 +46,12 @@ def _found(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             "warning", f"{now['error_rate']:.0%} of the attempts of the last minutes failed", "#/errors"
         )
     if now["dead"]:
-        yield _say("warning", f"{_jobs(now['dead'])} dead", _link("state:dead"))
+        more = "dead" in now["capped"]
+        yield _say("warning", f"{_jobs(now['dead'], more=more)} dead", _link("state:dead"))
 
 
-def _jobs(count: int) -> str:
-    return f"{count:,} job{'' if count == 1 else 's'}"
+def _jobs(count: int, *, more: bool = False) -> str:
+    return f"{count:,}{'+' if more else ''} job{'' if count == 1 else 's'}"
 
 
 def _link(which: str) -> str:

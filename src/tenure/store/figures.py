@@ -25,9 +25,14 @@ _LATE = 2
 
 
 def add_figures(
-    source: str, tallies: Sequence[Tally], errors: Sequence[ErrorTally], *, now: int | None
+    source: str,
+    tallies: Sequence[Tally],
+    errors: Sequence[ErrorTally],
+    *,
+    now: int | None,
+    inside: bool = False,
 ) -> Plan[None]:
-    """What was counted since the last time is added to this minute, and to this hour's errors."""
+    """What was counted since the last time is added to this minute, and to this hour's errors; `inside`: of a transaction."""
     if tallies:
         rows = [
             {
@@ -36,11 +41,13 @@ def add_figures(
             }
             for t in tallies
         ]  # fmt: skip
-        yield Statement("add_rollups", {"source": source, "rows": pack(rows), "now": now}, alone=not errors)
+        yield Statement(
+            "add_rollups", {"source": source, "rows": pack(rows), "now": now}, alone=not (errors or inside)
+        )
     if errors:
         # In one order, so that two who add do not each wait for the other.
         told = [asdict(e) for e in sorted(errors, key=lambda e: e.fingerprint)]
-        yield Statement("add_errors", {"rows": pack(told), "now": now}, alone=not tallies)
+        yield Statement("add_errors", {"rows": pack(told), "now": now}, alone=not (tallies or inside))
 
 
 def rollups(since: int, until: int, step: int, queues: Iterable[str] | None) -> Plan[list[Rollup]]:
@@ -76,11 +83,10 @@ def _add(found: dict[tuple[int, str, str], Tally], at: int, row: Sequence[Any]) 
     tally.ran.add_text(ran)
 
 
-def error_groups(since: int, *, limit: int) -> Plan[list[ErrorGroup]]:
-    """The most frequent failures since the hour that `since` is in, most frequent first."""
-    answer = yield Statement(
-        "error_groups", {"since": since // _HOUR, "limit": limit}, alone=True, reads=True
-    )
+def error_groups(since: int, *, limit: int, fingerprint: str | None) -> Plan[list[ErrorGroup]]:
+    """The most frequent failures since the hour that `since` is in, most frequent first; or those of one name."""
+    params = {"since": since // _HOUR, "limit": limit, "fingerprint": fingerprint}
+    answer = yield Statement("error_groups", params, alone=True, reads=True)
     by_name: dict[str, list[Sequence[Any]]] = {}
     for row in answer.rows:
         by_name.setdefault(row[0], []).append(row)

@@ -1,4 +1,4 @@
-"""cancel, replay, purge, pause, resume: what people do to jobs and queues.
+"""cancel, replay, discard, restore, purge, pause, resume: what people do to jobs and queues.
 
 Who does it to many is given a filter: what matches is looked for without a lock, then looked at again in the transaction
 that changes it.
@@ -24,10 +24,12 @@ __all__ = [
     "bring_back",
     "cancel",
     "cancel_many",
+    "discard",
     "pause",
     "purge",
     "replay",
     "replay_many",
+    "restore",
     "resume",
 ]
 
@@ -111,6 +113,24 @@ def replay_many(
     ids, at = yield from _find(which.only(FINISHED), limit, after, STRETCH, now)
     replayed = yield from bring_back(ids, can, anew=True, now=now)
     return Bulk(len(replayed), len(ids) - len(replayed), at)
+
+
+def discard(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:
+    """Up to `limit` dead jobs that match end as cancelled; those that somebody was quicker with are conflicts."""
+    ids, at = yield from _find(which.only((State.DEAD,)), limit, after, STRETCH, now)
+    if not ids:
+        return Bulk(0, 0, at)
+    answer = yield Statement("discard", {"ids": pack_ids(ids), "now": now})
+    return Bulk(answer.changed, len(ids) - answer.changed, at)
+
+
+def restore(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:
+    """Those of up to `limit` cancelled jobs that were discarded are dead again."""
+    ids, at = yield from _find(which.only((State.CANCELLED,)), limit, after, STRETCH, now)
+    if not ids:
+        return Bulk(0, 0, at)
+    answer = yield Statement("restore", {"ids": pack_ids(ids)})
+    return Bulk(answer.changed, 0, at)
 
 
 def purge(which: Filter, *, limit: int, now: int | None) -> Plan[int]:

@@ -1,11 +1,12 @@
 """pulse: how the queues stand, for whoever asks every few seconds.
 
-Only what has not ended is counted, each count by an index and up to a cap, so that a look costs the same with a million
-jobs as with a hundred thousand. What has ended has no such index: who ran it counts it.
+What has not ended, and what is dead, is counted by its index and up to a cap, so that a look costs the same with a million
+jobs as with a hundred thousand. What is done or cancelled has no such index: who ran it counts it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from tenure.store.plan import Plan, Statement
 __all__ = ["Pulse", "pulse"]
 
 _STATES: Final = tuple(s.value for s in (State.READY, State.SCHEDULED, State.WAITING, State.RUNNING))
+_LANES: Final = 5
+"""How many lanes are counted up to the cap; where there are more, each is counted less far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,29 +31,37 @@ class Pulse:
     at: datetime
     counts: Mapping[str, Mapping[str, int]]
     """By queue and state, zeros too; of what has not ended."""
+    dead: Mapping[str, int]
+    """By queue: how many jobs are dead."""
     oldest_ready: Mapping[str, timedelta]
     """By queue: for how long its oldest ready job has been due; zero where nothing is ready."""
     paused: frozenset[str]
     overdue_leases: int
     overdue_scheduled: int
     """Scheduled jobs that should have been made ready long since."""
+    more: frozenset[str]
+    """The states whose count met its cap: there may be more."""
     capped: bool
-    """Whether a count met its cap: there may be more."""
+    """Whether any count did."""
 
 
 def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     """How the queues stand; overdue is what should have been seen to `margin` microseconds ago."""
-    answer = yield Statement("pulse", {"cap": cap, "margin": margin, "now": now}, alone=True, reads=True)
+    params = {"cap": cap, "most": _LANES * cap, "margin": margin, "now": now}
+    answer = yield Statement("pulse", params, alone=True, reads=True)
     counts: dict[str, dict[str, int]] = {}
     oldest: dict[str, int] = {}
-    told: dict[str, int] = {}
-    paused, capped = set(), False
+    told = {what: value for what, name, value in answer.rows if not name}
+    dead: dict[str, int] = {}
+    paused, more, totals = set(), set(), Counter[str]()
     for what, name, value in answer.rows:
         if not name:
-            told[what] = value
-            capped = capped or (what != "now" and value >= cap)
             continue
         queue = name.partition(SEPARATOR)[0]
+        if what == "dead":
+            dead[queue] = value
+            totals[what] += value
+            continue
         states = counts.setdefault(queue, dict.fromkeys(_STATES, 0))
         if what == "oldest":
             if value is not None:
@@ -60,16 +71,23 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
                 paused.add(queue)
         else:
             states[what] += value
-            capped = capped or value >= cap
+            if what != State.READY:
+                totals[what] += value
+            elif value >= told["quota"]:
+                more.add(what)
+    more.update(state for state, total in totals.items() if total >= cap)
+    late = told["overdue_leases"], told["overdue_scheduled"]
     moment = told["now"]
     return Pulse(
         at=from_micros(moment),
         counts={queue: counts[queue] for queue in sorted(counts)},
+        dead={queue: dead[queue] for queue in sorted(dead)},
         oldest_ready={
             q: timedelta(microseconds=max(moment - oldest.get(q, moment), 0)) for q in sorted(counts)
         },
         paused=frozenset(paused),
-        overdue_leases=told["overdue_leases"],
-        overdue_scheduled=told["overdue_scheduled"],
-        capped=capped,
+        overdue_leases=late[0],
+        overdue_scheduled=late[1],
+        more=frozenset(more),
+        capped=bool(more) or max(late) >= cap,
     )

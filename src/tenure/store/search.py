@@ -3,18 +3,20 @@
 A filter may match little in a long history, and no index knows which. So nobody asks for "the next hundred that match", which
 may look at every row before it answers: first the store is asked where so many jobs further is (`floor`, `ceiling`), by the
 primary key alone, then what matches on the way there. No statement looks at more than `STRETCH` jobs of a table; a call that
-is told how many to look at (`look`) stops there and says where it stopped.
+is told how many to look at (`look`) stops there and says where it stopped. Who asks for dead jobs alone, or for running ones,
+is taken from one to the next: these have indexes, and may be few and far between.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from tenure.filters import Filter
-from tenure.job import JobId, JobSeen
+from tenure.filters import Filter, expand_states
+from tenure.job import JobId, JobSeen, State
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["NEWEST", "OLDEST", "STRETCH", "Counted", "Found", "Page", "count", "list_jobs", "walk"]
@@ -59,14 +61,17 @@ class _Way(NamedTuple):
 
     statement: str
     edge: str
+    dead: str
     start: str
     end: str
+    back: int
+    """From an id to where one begins, so that the id itself is met."""
     payload: int
     kept: int | None
 
 
-NEWEST: Final = _Way("list", "floor", "before", "low", 6, None)
-OLDEST: Final = _Way("find", "ceiling", "after", "high", 2, 2)
+NEWEST: Final = _Way("list", "floor", "dead_before", "before", "low", 1, 6, None)
+OLDEST: Final = _Way("find", "ceiling", "dead_after", "after", "high", -1, 2, 2)
 
 
 def list_jobs(
@@ -99,11 +104,17 @@ def walk(
     if ids is not None and not ids:
         return Found([], None)
     at, end = _range(way, ids, start)
+    leap = None if ids is not None else (yield from _leaping(which, alone=alone))
     narrows = any(value is not None for name, value in params.items() if name != "now")
     rows: list[tuple[Any, ...]] = []
     stretches = None if look is None else -(-look // STRETCH)
     while True:
         edge: JobId | None = None
+        if leap is not None:
+            there = yield from leap.next(way, at, end, alone=alone)
+            if there is None:
+                return Found(rows, None)
+            at = _beside(there, way.back) or at
         if narrows:
             bounds = {way.start: at, way.end: end, "reach": STRETCH - 1}
             answer = yield Statement(way.edge, bounds, alone=alone, reads=True)
@@ -118,6 +129,35 @@ def walk(
             stretches -= 1
             if stretches <= 0:
                 return Found(rows, at)
+
+
+class _Leap(NamedTuple):
+    """From one job that may match to the next: among these ids, or (None) among all dead jobs."""
+
+    among: list[JobId] | None
+
+    def next(self, way: _Way, at: JobId | None, end: JobId | None, *, alone: bool) -> Plan[JobId | None]:
+        """The first one on the way from `at`; None: there is none left."""
+        if self.among is None:
+            answer = yield Statement(way.dead, {way.start: at, way.end: end}, alone=alone, reads=True)
+            found: JobId | None = answer.rows[0][0]
+            return found
+        if way is NEWEST:
+            place = (len(self.among) if at is None else bisect_left(self.among, at)) - 1
+        else:
+            place = 0 if at is None else bisect_right(self.among, at)
+        return self.among[place] if 0 <= place < len(self.among) else None
+
+
+def _leaping(which: Filter, *, alone: bool) -> Plan[_Leap | None]:
+    """How to leap over jobs that cannot match; None: no index knows them."""
+    states = expand_states(which.states)
+    if states == [State.DEAD]:
+        return _Leap(None)
+    if states != [State.RUNNING]:
+        return None
+    answer = yield Statement("running_ids", {"limit": STRETCH}, alone=alone, reads=True)
+    return _Leap(sorted(row[0] for row in answer.rows)) if len(answer.rows) < STRETCH else None
 
 
 def _stretch(

@@ -13,6 +13,7 @@ from tenure.job import SUSPECT, State
 from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
+from tenure.store.losses import Losses
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["ALIVE", "MAX_CRASHES", "expire", "promote", "reclaim", "retain", "vanished"]
@@ -68,6 +69,7 @@ def reclaim(
         else:
             changes.take_back(job, SUSPECT)
     yield from changes.write(can, now=now)
+    yield from Losses(changes).write(now=now)
     return len(answer.rows)
 
 
@@ -85,7 +87,7 @@ def vanished(
 
     Those that it ran `apart` crashed only if it ran nothing else: then they are all that can have taken it with them.
     """
-    taken, guilty = 0, False
+    taken, guilty, losses = 0, False, Losses()
     outside: list[Held] = []
     while True:
         limit = _BATCH + len(outside)
@@ -101,6 +103,7 @@ def vanished(
             elif job.id not in later:
                 outside.append(job)
         yield from changes.write(can, now=now)
+        losses.add(changes)
         taken += len(answer.rows) - len(later)
         if len(answer.rows) < limit:
             break
@@ -111,7 +114,9 @@ def vanished(
         else:
             changes.crash(job, "vanished", story, max_crashes=max_crashes, epoch=job.epoch + 1)
     yield from changes.write(can, now=now)
+    losses.add(changes)
     yield Statement("leave", {"worker": worker})
+    yield from losses.write(now=now)
     return taken
 
 
@@ -128,6 +133,7 @@ def expire(can: Capabilities, *, limit: int, now: int | None) -> Plan[int]:
         tried = job.attempt > 0 or job.crashes > 0 or job.started_at is not None
         changes.end(job, State.DEAD if tried else State.CANCELLED, None, reason="expired")
     yield from changes.write(can, now=now)
+    yield from Losses(changes).write(now=now)
     return len(answer.rows)
 
 

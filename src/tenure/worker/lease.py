@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
+from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from tenure.client.queue import Queue
@@ -23,6 +25,7 @@ from tenure.errors import StoreError, StoreUnavailable
 from tenure.job import Claim, JobId, Renewed
 from tenure.service import Service
 from tenure.worker.figures import Figures
+from tenure.worker.recycle import memory
 
 __all__ = ["Keeper"]
 
@@ -69,6 +72,7 @@ class Keeper(Service):
         self.safe_until = time.monotonic() + lease.total_seconds()
         """When the lease of what is held may be over, unless it is renewed before."""
         self._held, self._runs = held, runs
+        self._versions = {"version": _version(), "python": platform.python_version()}
         self._renewed, self._outage, self._about = renewed, outage, about
         self._next = 0.0
         self._kept, self._calm_until = time.monotonic(), 0.0
@@ -103,7 +107,7 @@ class Keeper(Service):
 
     def beat(self) -> None:
         """Say that this worker lives, and what it takes."""
-        about = json.dumps({"pid": os.getpid(), **self._about()})
+        about = json.dumps({"pid": os.getpid(), "rss": memory(), **self._versions, **self._about()})
         self._queue.beat(self._worker, queues=self._queues, kinds=self._kinds, about=about)
 
     def finish(self) -> None:
@@ -153,3 +157,11 @@ class Keeper(Service):
             told = context._progress  # noqa: SLF001 - one worker, two modules
             if told is not None:
                 self._queue.progress(context.claim, told[0], told[1])
+
+
+def _version() -> str | None:
+    """Of Tenure, as it is installed; None where it only lies there."""
+    try:
+        return version("tenure")
+    except PackageNotFoundError:
+        return None

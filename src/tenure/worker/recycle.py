@@ -12,7 +12,7 @@ from tenure.client.queue import Queue
 from tenure.job import Claim
 from tenure.worker.settings import WorkerSettings
 
-__all__ = ["rationed", "used_up"]
+__all__ = ["memory", "rationed", "used_up"]
 
 log = logging.getLogger("tenure")
 
@@ -22,7 +22,7 @@ def used_up(settings: WorkerSettings, ended: int, worker: str) -> bool:
     if settings.max_jobs is not None and ended >= settings.max_jobs:
         log.info("worker %s has run %d jobs and makes room for a fresh one", worker, ended)
         return True
-    if settings.max_memory is not None and (used := _memory()) > settings.max_memory:
+    if settings.max_memory is not None and (used := memory()) > settings.max_memory:
         log.info("worker %s uses %d bytes and makes room for a fresh one", worker, used)
         return True
     return False
@@ -48,7 +48,7 @@ class _Rationed:
         return getattr(self._queue, name)
 
 
-def _memory() -> int:
+def memory() -> int:
     """Resident memory of this process, in bytes; 0 where that cannot be known."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")

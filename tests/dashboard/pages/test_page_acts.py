@@ -139,6 +139,7 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(tab: Tab, house: Hou
     card.get_by_role("button", name="Run now").click()
     _yes(tab.page)
     expect(tab.page.locator(".toast")).to_contain_text("enqueued as")
+    expect(card.locator("[data-runs] li")).to_have_count(1)
     assert house.q.count(tenure.Filter(kinds=["report"])).total == 1
     card.get_by_role("button", name="Pause").click()
     expect(card.locator(".state-paused")).to_be_visible()
@@ -175,7 +176,7 @@ def test_an_error_is_replayed_at_a_pace_snoozed_and_woken_and_its_jobs_discarded
     expect(page.locator(".toast", has_text="1 job was started anew")).to_be_visible()
     house.q.cancel(seeded.dead)
     group.get_by_role("button", name="Discard").click()
-    expect(page.locator("dialog[open] h2")).to_have_text("Delete all 2 jobs?")
+    expect(page.locator("dialog[open] h2")).to_have_text("Discard all 2 jobs?")
     page.get_by_role("button", name="No, leave it").click()
     group.get_by_role("button", name="Replay all").click()
     page.locator("dialog[open] input").fill("50")

@@ -71,6 +71,23 @@ class Chores(Rules):
         job.story = {e: a._replace(by=None) if a.by == "reclaim" else a for e, a in job.story.items()}
         return True
 
+    def discard(self) -> int:
+        """Dead jobs end as cancelled, now; what they died of stays in the reason. How many."""
+        these = [job for job in self.jobs.values() if job.state == "dead"]
+        for job in these:
+            self.move(job, "discard", "cancelled")
+            job.finished_at = self.now
+            job.reason = "discarded" if job.reason is None else f"discarded: {job.reason}"
+        return len(these)
+
+    def restore(self) -> int:
+        """What was discarded is dead again, as it was; how many."""
+        these = [j for j in self.jobs.values() if j.state == "cancelled" and _given_up(j.reason)]
+        for job in these:
+            self.move(job, "restore", "dead")
+            job.reason = (job.reason or "").removeprefix("discarded").removeprefix(": ") or None
+        return len(these)
+
     def pause(self, queue: str) -> None:
         """Nothing more is claimed from the queue; what runs goes on."""
         if self.pauses.get(queue) is None:
@@ -160,3 +177,7 @@ class Chores(Rules):
     def leave(self, worker: str) -> None:
         """A worker says goodbye."""
         self.beats.pop(worker, None)
+
+
+def _given_up(reason: str | None) -> bool:
+    return reason is not None and (reason == "discarded" or reason.startswith("discarded: "))

@@ -190,6 +190,12 @@ class Machine(RuleBasedStateMachine):
     def purge(self, state: State) -> None:
         self.pair.purge([state])
 
+    @drawn(1, back=st.sampled_from([True, True, False]))
+    def discard(self, back: bool) -> None:
+        self.pair.discard()
+        if back:
+            self.pair.restore()
+
     @drawn(1, options=asks)
     def look(self, options: dict[str, Any]) -> None:
         self.pair.look(self._ask(options))

@@ -157,6 +157,14 @@ class Pair:
         told = self.q.replay_many(tenure.Filter(states=states))
         self._same("replay_many", (told.changed, told.conflicts), self.model.replay_many(states))
 
+    def discard(self) -> None:
+        """What is dead."""
+        self._same("discard", self.q.discard(tenure.Filter()).changed, self.model.discard())
+
+    def restore(self) -> None:
+        """What was discarded."""
+        self._same("restore", self.q.restore(tenure.Filter()).changed, self.model.restore())
+
     def pause(self, queue: str) -> None:
         """A queue."""
         self._same("pause", self.q.pause(queue), self.model.pause(queue))  # type: ignore[func-returns-value]

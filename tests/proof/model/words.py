@@ -155,6 +155,8 @@ MOVES: Final[dict[str, set[tuple[str | None, str | None]]]] = {
     "expire": {(was, end) for was in PENDING for end in ("cancelled", "dead")},
     "absolve": {("dead", "ready"), ("dead", "waiting")},
     "replay": {(was, to) for was in FINISHED for to in ("ready", "waiting")},
+    "discard": {("dead", "cancelled")},
+    "restore": {("cancelled", "dead")},
     "retain": {(was, None) for was in FINISHED},
     "purge": {(was, None) for was in FINISHED},
 }

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from tenure.dashboard.api.act import act
+from tenure.dashboard.api.acts import acts
 from tenure.dashboard.api.audit import audit
 from tenure.dashboard.api.cron import cron
 from tenure.dashboard.api.errors import errors
@@ -25,6 +26,7 @@ __all__ = ["ACTIONS", "PAGES", "Page"]
 Page = Callable[[Asked], Awaitable[Any]]
 PAGES: Final[Mapping[str, Page]] = {
     "/api/me": me,
+    "/api/acts/{name}": acts,
     "/api/overview": overview,
     "/api/jobs": jobs,
     "/api/complete": complete,

@@ -1,7 +1,8 @@
 """What operators do: POST /api/act. Each action is kept in the audit: who, what, how many, and what they were told.
 
 An action on many jobs goes through them in batches. It is answered when it is over, or after two seconds, and then goes on by
-itself; it ends with the process, and what it has not reached still matches, so that it can be asked for again.
+itself, and /api/acts/NAME says how far it is; it ends with the process, and what it has not reached still matches, so that
+it can be asked for again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.dashboard.access import Refused, address_of
-from tenure.dashboard.acting import Bulk, many
+from tenure.dashboard.acting import Answer, Bulk, many
 from tenure.dashboard.api.errors import snooze
 from tenure.dashboard.desk import Asked
 from tenure.dashboard.orders import Order, one_id, until_of, which_of
@@ -29,8 +30,6 @@ __all__ = ["act"]
 log = logging.getLogger("tenure.dashboard")
 _LARGEST: Final = 4 * 1024 * 1024
 _SNOOZE: Final = timedelta(days=1)
-Answer = tuple[int, bool, str]
-"""How many, whether it goes on, and what is said."""
 
 
 async def act(asked: Asked) -> dict[str, Any]:
@@ -44,13 +43,16 @@ async def act(asked: Asked) -> dict[str, Any]:
         await queue.add_audit(who, order.action, what, count=done, said=said)
 
     try:
-        done, more, said = await _ACTIONS[order.action](asked, order, keep)
+        answer = await _ACTIONS[order.action](asked, order, keep)
     except Exception as error:
         await keep(0, f"refused: {error}")
         raise
-    await keep(done, said)
-    log.info("%s: %s %s: %s", who, order.action, what, said)
-    return {"done": done, "more": more, "said": said}
+    finally:
+        asked.desk.forget()
+    await keep(answer.done, answer.said)
+    log.info("%s: %s %s: %s", who, order.action, what, answer.said)
+    told = {"done": answer.done, "more": answer.act is not None, "said": answer.said}
+    return told if answer.act is None else {**told, "act": answer.act}
 
 
 async def _order(asked: Asked) -> Order:
@@ -95,8 +97,8 @@ async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
     payload = decode_text(old.payload_text) if order.payload is None else _payload(order.payload)
     made = await queue.enqueue_job(_like(old, payload, until_of(order.at), request))
     if not made.inserted:
-        return 0, False, f"its unique key is taken by {made.id}: nothing was enqueued"
-    return 1, False, f"enqueued as {made.id}"
+        return Answer(0, f"its unique key is taken by {made.id}: nothing was enqueued")
+    return Answer(1, f"enqueued as {made.id}")
 
 
 def _like(old: JobSeen, payload: Any, run_at: Any, request: Any) -> NewJob:
@@ -117,12 +119,12 @@ def _payload(text: str) -> Any:
 
 async def _pause(asked: Asked, order: Order, _: Keep) -> Answer:
     await (await asked.desk.queue()).pause(order.named())
-    return 1, False, f"queue {order.name} is paused; what runs goes on"
+    return Answer(1, f"queue {order.name} is paused; what runs goes on")
 
 
 async def _resume(asked: Asked, order: Order, _: Keep) -> Answer:
     was = await (await asked.desk.queue()).resume(order.named())
-    return int(was), False, f"queue {order.name} {'is claimed from again' if was else 'was not paused'}"
+    return Answer(int(was), f"queue {order.name} {'is claimed from again' if was else 'was not paused'}")
 
 
 async def _schedule(asked: Asked, order: Order) -> str:
@@ -134,32 +136,34 @@ async def _schedule(asked: Asked, order: Order) -> str:
 
 async def _run_cron(asked: Asked, order: Order, _: Keep) -> Answer:
     made = await (await asked.desk.queue()).run_schedule(await _schedule(asked, order))
-    return int(made.inserted), False, f"{'enqueued as' if made.inserted else 'there already:'} {made.id}"
+    return Answer(int(made.inserted), f"{'enqueued as' if made.inserted else 'there already:'} {made.id}")
 
 
 async def _pause_cron(asked: Asked, order: Order, _: Keep) -> Answer:
     name = await _schedule(asked, order)
     changed = await (await asked.desk.queue()).pause_schedule(name)
-    return int(changed), False, f"schedule {name} {'is paused' if changed else 'was paused already'}"
+    return Answer(int(changed), f"schedule {name} {'is paused' if changed else 'was paused already'}")
 
 
 async def _resume_cron(asked: Asked, order: Order, _: Keep) -> Answer:
     name = await _schedule(asked, order)
     changed = await (await asked.desk.queue()).resume_schedule(name)
-    return int(changed), False, f"schedule {name} {'fires again' if changed else 'was not paused'}"
+    return Answer(int(changed), f"schedule {name} {'fires again' if changed else 'was not paused'}")
 
 
 async def _snooze(asked: Asked, order: Order, _: Keep) -> Answer:
     """For a day, or until `at`; "" wakes it."""
     until = None if order.at == "" else until_of(order.at) or now() + _SNOOZE
     await snooze(await asked.desk.queue(), order.named(), until)
-    return 1, False, "not silent any more" if until is None else f"silent until {until:%Y-%m-%d %H:%M} UTC"
+    return Answer(1, "not silent any more" if until is None else f"silent until {until:%Y-%m-%d %H:%M} UTC")
 
 
 _ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Keep], Awaitable[Answer]]]] = {
     "retry": _retry,
     "cancel": _bulk,
     "purge": _bulk,
+    "discard": _bulk,
+    "restore": _bulk,
     "enqueue_edited": _again,
     "pause": _pause,
     "resume": _resume,

@@ -1,4 +1,4 @@
-"""Failures that are alike, together: /api/errors?span=24h. Who snoozed one is kept in a note."""
+"""Failures that are alike, together: /api/errors?span=24h&fingerprint=… Who snoozed one is kept in a note."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ __all__ = ["errors", "snooze"]
 
 _NOTE: Final = "dashboard.snoozed"
 _MOST: Final = 500
+_FRESH: Final = 1.0
 _SPARK: Final = 24
 
 
 async def errors(asked: Asked) -> dict[str, Any]:
-    """The groups of this span, those that failed last first."""
-    span, queue, moment = span_of(asked.said("span", "24h")), await asked.desk.queue(), now()
-    groups = await queue.error_groups(moment - timedelta(seconds=span.seconds), limit=_MOST)
+    """The groups of this span, those that failed last first; or the one of this name."""
+    name, one = asked.said("span", "24h"), asked.said("fingerprint") or None
+    span, queue, moment = span_of(name), await asked.desk.queue(), now()
+    since = moment - timedelta(seconds=span.seconds)
+    groups = await asked.desk.kept(
+        ("errors", name, one), _FRESH, lambda: queue.error_groups(since, limit=_MOST, fingerprint=one)
+    )
     asleep = _read(await queue.note(_NOTE), moment)
     rows = [
         {

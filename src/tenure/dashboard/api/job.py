@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID
 
-from tenure.clock import to_micros
 from tenure.dashboard.access import Refused
 from tenure.dashboard.desk import LOOK, Asked
-from tenure.dashboard.rows import attempt_of, job_of, request_of, row_of
+from tenure.dashboard.rows import attempt_of, ended_before, job_of, request_of, row_of
 from tenure.dashboard.series import now
 from tenure.filters import Filter
 from tenure.job import JobSeen
@@ -46,5 +44,4 @@ async def job(asked: Asked) -> dict[str, Any]:
 
 def _just_after(seen: JobSeen) -> str:
     """Where in the order of ids its children end: they are made while it runs, and ids tell the time."""
-    end = (seen.finished_at or now()) + _AFTER
-    return str(UUID(int=(to_micros(end, "finished_at") // 1_000) << 80))
+    return ended_before((seen.finished_at or now()) + _AFTER)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tenure.dashboard.desk import CAP, LOOK, Asked
+from tenure.dashboard.present import picture
 from tenure.dashboard.rows import row_of
 from tenure.errors import FieldError
-from tenure.filters import Filter
+from tenure.filters import Filter, expand_states
 from tenure.query import complete as completed
 from tenure.query import parse
 
@@ -16,6 +19,7 @@ __all__ = ["complete", "filter_of", "jobs"]
 
 _FRESH = 1.0
 _MOST = 500
+_PICTURED = frozenset(("ready", "running", "scheduled", "waiting", "dead"))
 
 
 def filter_of(asked: Asked, text: str) -> Filter:
@@ -31,14 +35,40 @@ async def jobs(asked: Asked) -> dict[str, Any]:
     which, limit = filter_of(asked, text), _limit(asked.said("limit", "100"))
     queue = await asked.desk.queue()
     page, counted = await asyncio.gather(
-        queue.list(which, limit=limit, before=before, look=LOOK),
-        asked.desk.kept(("count", text), _FRESH, lambda: queue.count(which, cap=CAP, look=LOOK)),
+        queue.list(which, limit=limit, before=before, look=LOOK), _count(asked, which, text)
     )
-    return {
-        "jobs": [row_of(job) for job in page],
-        "before": page.before,
-        "count": {"total": counted.total, "more": counted.more, "states": counted.states},
-    }
+    return {"jobs": [row_of(job) for job in page], "before": page.before, "count": counted}
+
+
+async def _count(asked: Asked, which: Filter, text: str) -> dict[str, Any]:
+    """How many match: by the picture of now where it knows, else by looking, as far as one looks."""
+    if replace(which, states=None, queues=None) == Filter():
+        seen = await picture(asked.desk)
+        known = _known_total(seen) if which == Filter() else _known_states(which, seen)
+        if known is not None:
+            return known
+    queue = await asked.desk.queue()
+    counted = await asked.desk.kept(("count", text), _FRESH, lambda: queue.count(which, cap=CAP, look=LOOK))
+    return {"total": counted.total, "more": counted.more, "states": counted.states}
+
+
+def _known_total(seen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Of all jobs, where those that are counted for the picture of now are more than anybody would count."""
+    found = {state: seen["now"][state] for state in sorted(_PICTURED)}
+    total = sum(found.values())
+    return {"total": total, "more": True, "states": found} if total >= CAP else None
+
+
+def _known_states(which: Filter, seen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the picture of now says of a filter that names states, and queues perhaps; None where it does not know."""
+    states = expand_states(which.states)
+    queues = None if which.queues is None else list(which.queues)
+    if not states or not _PICTURED.issuperset(states) or any("*" in name for name in queues or ()):
+        return None
+    rows = [row for row in seen["queues"] if queues is None or row["name"] in queues]
+    found = {state: total for state in states if (total := sum(row[state] for row in rows))}
+    more = any(state in seen["now"]["capped"] for state in states)
+    return {"total": sum(found.values()), "more": more, "states": found}
 
 
 async def complete(asked: Asked) -> dict[str, Any]:
@@ -56,13 +86,11 @@ async def complete(asked: Asked) -> dict[str, Any]:
 async def _known(asked: Asked) -> dict[str, list[str]]:
     """Names of queues and kinds, as far as they are met at once."""
     queue = await asked.desk.queue()
-    counts, newest, workers = await asyncio.gather(
-        queue.counts(cap=CAP), queue.list(limit=500), queue.workers()
-    )
+    seen, newest = await asyncio.gather(picture(asked.desk), queue.list(limit=500))
     kinds = {*asked.desk.app.kinds, *(job.kind for job in newest)}
-    kinds.update(kind for worker in workers for kind in worker.kinds or ())
+    kinds.update(kind for worker in seen["workers"] for kind in worker.kinds or ())
     return {
-        "queue": sorted(counts),
+        "queue": sorted({*(row["name"] for row in seen["queues"]), *(job.queue for job in newest)}),
         "kind": sorted(kinds),
         "tag": sorted({t for j in newest for t in j.tags}),
     }

@@ -25,6 +25,7 @@ async def me(asked: Asked) -> dict[str, Any]:
 
 def store_of(desk: Desk) -> str:
     """Where the jobs are, without the password."""
-    url = desk.app.url
-    kind = "SQLite" if isinstance(locate(url), SqlitePlace) else "PostgreSQL"
-    return f"{kind} {without_password(url)}"
+    place = locate(desk.app.url)
+    if isinstance(place, SqlitePlace):
+        return f"SQLite {place.path}"
+    return f"PostgreSQL {without_password(desk.app.url).partition('://')[2]}"

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import logging
+from typing import Any, Final
 
-from tenure.dashboard.desk import Asked
+from tenure.dashboard.desk import Asked, Desk
 from tenure.dashboard.present import picture
-from tenure.dashboard.series import series, span_of
+from tenure.dashboard.series import span_of
 from tenure.dashboard.wrong import wrong
+from tenure.errors import TenureError
 
-__all__ = ["overview"]
+__all__ = ["overview", "warm"]
 
-_FRESH = 2.0
+log = logging.getLogger("tenure.dashboard")
+_FRESH: Final = 2.0
+_USUAL: Final = "1h"
 
 
 async def overview(asked: Asked) -> dict[str, Any]:
     """Figures over time, figures of now, and what is wrong in words."""
-    desk, name = asked.desk, asked.said("span", "1h")
-    span, queue = span_of(name), await desk.queue()
-    drawn, seen = await asyncio.gather(
-        desk.kept(("series", name), _FRESH, lambda: series(queue, span)), picture(desk)
-    )
+    drawn, seen = await asyncio.gather(_drawn(asked.desk, asked.said("span", _USUAL)), picture(asked.desk))
     return {**drawn, "now": seen["now"], "wrong": wrong(seen), "queues": seen["queues"]}
+
+
+async def warm(desk: Desk) -> None:
+    """Read the last hour before anybody asks, for that takes longest: afterwards only what is new is read."""
+    try:
+        await desk.figures.series(await desk.queue(), span_of(_USUAL))
+    except TenureError as error:
+        log.debug("no figures yet: %s", error)
+
+
+async def _drawn(desk: Desk, name: str) -> dict[str, Any]:
+    span, queue = span_of(name), await desk.queue()
+    drawn: dict[str, Any] = await desk.kept(
+        ("series", name), _FRESH, lambda: desk.figures.series(queue, span)
+    )
+    return drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tenure.dashboard.desk import Asked
+from tenure.dashboard.desk import LOOK, Asked
 from tenure.dashboard.present import about, picture
 from tenure.dashboard.rows import row_of, when
 from tenure.filters import Filter
@@ -13,14 +13,15 @@ from tenure.filters import Filter
 __all__ = ["workers"]
 
 _RUNNING: Final = 200
-_LOOK: Final = 10_000
+_FRESH: Final = 1.0
 
 
 async def workers(asked: Asked) -> dict[str, Any]:
     """Each with what it says of itself, and the newest of the jobs that it runs."""
-    queue = await asked.desk.queue()
+    queue, which = await asked.desk.queue(), Filter(states=["running"])
     seen, running = await asyncio.gather(
-        picture(asked.desk), queue.list(Filter(states=["running"]), limit=_RUNNING, look=_LOOK)
+        picture(asked.desk),
+        asked.desk.kept("running", _FRESH, lambda: queue.list(which, limit=_RUNNING, look=LOOK)),
     )
     rows = []
     for worker in seen["workers"]:

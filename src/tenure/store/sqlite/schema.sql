@@ -93,6 +93,8 @@ CREATE TABLE tenure_jobs (
     extra         TEXT
 ) STRICT;
 
+CREATE INDEX tenure_jobs_dead ON tenure_jobs (id, queue) WHERE state = 'dead';
+
 CREATE INDEX tenure_jobs_expiry ON tenure_jobs (expires_at) WHERE expires_at IS NOT NULL AND finished_at IS NULL;
 
 CREATE INDEX tenure_jobs_held ON tenure_jobs (group_key) WHERE held IS NOT NULL;

@@ -8,6 +8,7 @@ import { State } from "./parts.js";
 const WORDS = {
   retry: { title: "Retry", yes: "Retry", note: "Each starts anew, with all its attempts." },
   cancel: { title: "Cancel", yes: "Cancel them", note: "What is pending is cancelled; what runs is asked to stop.", danger: true },
+  discard: { title: "Discard", yes: "Discard", note: "Dead jobs end as cancelled, and are deleted when cancelled jobs are. Until then it can be undone.", danger: true },
   purge: { title: "Delete", yes: "Delete for good", note: "Finished jobs are deleted with their history. This cannot be undone.", danger: true },
 };
 
@@ -50,7 +51,8 @@ export async function actOnFilter(action, given, { rate = action === "retry" } =
     fields: rate ? [RATE] : [],
   });
   if (!answer) return null;
-  return perform({ action, q, ...(answer.rate ? { rate: rateOf(answer.rate) } : {}) });
+  const undo = action === "discard" ? () => perform({ action: "restore", q }) : undefined;
+  return perform({ action, q, ...(answer.rate ? { rate: rateOf(answer.rate) } : {}) }, { undo, total: more ? 0 : total });
 }
 
 function rateOf(given) {

@@ -20,13 +20,38 @@ export const say = (text, more = {}) => toast({ text, ...more });
 export async function perform(what, more = {}) {
   try {
     const done = await api.act(what);
-    say(done.said || "Done.", more);
+    say(done.said || "Done.", done.act ? { ...more, act: done.act } : more);
     nudge();
     return done;
   } catch (error) {
     say(error.message, { error });
     return null;
   }
+}
+
+// What goes on after it was answered: how far it is, asked twice a second until it ends.
+function Going({ act, total, onEnd }) {
+  const [seen, see] = useState(null);
+  useEffect(() => {
+    let timer = 0, over = false;
+    const look = async () => {
+      const found = await api.get(`acts/${act}`).catch(() => null);
+      if (over) return;
+      if (found) see(found);
+      if (found && found.more) timer = setTimeout(look, 500);
+      else {
+        nudge();
+        onEnd();
+      }
+    };
+    look();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [act]);
+  if (!seen) return null;
+  return html`<span class="going"><progress max=${total || undefined} value=${!seen.more ? total || 1 : total ? Math.min(seen.done, total) : undefined}></progress> <span>${seen.said}${seen.more ? " so far" : ""}</span></span>`;
 }
 
 function Field({ field, value, onInput }) {
@@ -64,19 +89,19 @@ function Question({ question, onEnd }) {
 export function Asking() {
   const [question, set] = useState(null);
   const [toasts, keep] = useState([]);
+  const drop = (key) => keep((before) => before.filter((other) => other.key !== key));
   useEffect(() => {
     show = set;
     toast = (one) => {
       const key = Math.random();
       keep((before) => [...before.slice(-2), { ...one, key }]);
-      setTimeout(() => keep((before) => before.filter((other) => other.key !== key)), one.error ? 15000 : 8000);
+      if (!one.act) setTimeout(() => drop(key), one.error ? 15000 : one.undo ? 20000 : 8000);
     };
   }, []);
-  const drop = (key) => keep((before) => before.filter((other) => other.key !== key));
   return html`${question && html`<${Question} key=${question} question=${question} onEnd=${() => set(null)} />`}
     <div class="toasts" role="status" aria-live="polite">${toasts.map(
       (one) => html`<div class="toast" key=${one.key}>
-        ${one.error ? html`<${Problem} error=${one.error} />` : html`<span>${one.text}</span>`}
+        ${one.error ? html`<${Problem} error=${one.error} />` : one.act ? html`<${Going} act=${one.act} total=${one.total} onEnd=${() => setTimeout(() => drop(one.key), 8000)} />` : html`<span>${one.text}</span>`}
         ${one.undo && html`<button type="button" class="small" onClick=${() => { drop(one.key); one.undo(); }}>Undo</button>`}
         <button type="button" class="small quiet" aria-label="Close" onClick=${() => drop(one.key)}>×</button>
       </div>`,

@@ -45,7 +45,7 @@ function Group({ group, here, operator, onPoint }) {
     ${operator && html`<div class="buttons start"><button type="button" class="small" onClick=${() => actOnRows("retry", [{ id: group.sample_id, state: "dead", kind: group.kind, error: group.message }])}>Replay one</button>
       <button type="button" class="small" onClick=${() => actOnFilter("retry", q)}>Replay all …</button>
       ${sleeping ? html`<button type="button" class="small" onClick=${() => wake(group)}>Wake</button>` : html`<button type="button" class="small" onClick=${() => snooze(group)}>Snooze …</button>`}
-      <button type="button" class="small danger" onClick=${() => actOnFilter("purge", q)}>Discard …</button></div>`}
+      <button type="button" class="small danger" onClick=${() => actOnFilter("discard", q)}>Discard …</button></div>`}
   </article>`;
 }
 

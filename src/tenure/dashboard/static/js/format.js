@@ -35,6 +35,11 @@ export function share(value) {
   return `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %`;
 }
 
+export function bytes(value) {
+  if (!isNumber(value) || value <= 0) return "–";
+  return value < 1e6 ? `${Math.round(value / 1e3)} kB` : value < 1e9 ? `${Math.round(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
+}
+
 export const epoch = (text) => (text ? Date.parse(text) / 1000 : null);
 
 export function ago(text) {
@@ -61,5 +66,8 @@ export function text(value) {
   if (value === null || value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+// When a job was made, by its id: a UUIDv7 begins with the milliseconds.
+export const madeAt = (id) => new Date(parseInt(text(id).replace("-", "").slice(0, 12), 16)).toISOString();
 
 export const shortId = (id) => text(id).slice(-8);

@@ -1,5 +1,6 @@
 // One job: where it stands and why, what it was given and gave, each attempt, and what can be done about it.
 import { actOnRows, retryAt, retryEdited } from "./acting.js";
+import { perform } from "./asking.js";
 import { Timeline } from "./bars.js";
 import { ago, seconds, epoch, text } from "./format.js";
 import { JobTable } from "./jobrow.js";
@@ -59,6 +60,7 @@ function Actions({ job, operator }) {
     ${operator && html`<button type="button" onClick=${() => retryEdited(job)}>Retry with edited payload …</button>`}
     ${operator && !ENDED.includes(job.state) && html`<button type="button" class="danger" onClick=${() => actOnRows("cancel", [job])}>Cancel</button>`}
     ${operator && ENDED.includes(job.state) && html`<button type="button" class="danger" onClick=${() => actOnRows("purge", [job])}>Delete</button>`}
+    ${operator && job.state === "cancelled" && text(job.reason).startsWith("discarded") && html`<button type="button" onClick=${() => perform({ action: "restore", ids: [job.id] })}>Restore</button>`}
     ${Object.entries(cli).map(([name, line]) => html`<${Copy} text=${text(line)} label=${`Copy CLI: ${name}`} />`)}
   </div>`;
 }

@@ -2,7 +2,7 @@
 import { actOnFilter, actOnRows } from "./acting.js";
 import { query } from "./api.js";
 import { FilterBox } from "./filterbox.js";
-import { count, jobs as jobsWord } from "./format.js";
+import { count, jobs as jobsWord, madeAt, moment } from "./format.js";
 import { Cells, HEAD } from "./jobrow.js";
 import { useKeys } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
@@ -34,7 +34,7 @@ function Bar({ rows, q, total, chosen, none, operator }) {
       ${operator && ["retry", "cancel", "purge"].map((action) => html`<button type="button" onClick=${() => actOnRows(action, picked).then((done) => done && none())}>${{ retry: "Retry", cancel: "Cancel", purge: "Delete" }[action]}</button>`)}
       <${Copy} text=${picked.map((row) => row.id).join("\n")} label="Copy ids" /><button type="button" class="quiet" onClick=${none}>Select none</button></div>`;
   }
-  return html`<div class="bar"><span class="num" data-count>${total ? `${jobsWord(total.total, total.more)} ${q ? "match" : "in all"}` : "\u00a0"}</span>
+  return html`<div class="bar"><span class="num" data-count>${total && (total.total || !total.more) ? `${jobsWord(total.total, total.more)} ${q ? "match" : "in all"}` : "\u00a0"}</span>
     ${operator && q && total && total.total > 0 && html`<span class="faint">Act on all ${count(total.total, total.more)}:</span>${["retry", "cancel", "purge"].map(
       (action) => html`<button type="button" class="small" onClick=${() => actOnFilter(action, q)}>${{ retry: "Retry all", cancel: "Cancel all", purge: "Delete all" }[action]}</button>`)}`}
     <${Copy} text=${location.href} label="Copy link" /></div>`;
@@ -42,7 +42,12 @@ function Bar({ rows, q, total, chosen, none, operator }) {
 
 export function Jobs({ params, operator }) {
   const q = params.q || "";
-  const load = useLoad(`jobs${query({ q, before: params.before, limit: 100 })}`, { every: 1000, idle: 5000 });
+  // A page may be empty and yet not the last: the store looks at so many jobs at a time. So it is asked for the next.
+  const [from, seek] = useState(null);
+  useEffect(() => seek(null), [q, params.before]);
+  const load = useLoad(`jobs${query({ q, before: from || params.before, limit: 100 })}`, { every: 1000, idle: 5000 });
+  const further = load.data && load.data.jobs.length === 0 && load.data.before;
+  useEffect(() => { if (further) seek(further); }, [further]);
   const rows = load.data ? load.data.jobs : [];
   const { chosen, pick, none, all } = useChosen(rows, q);
   const [at, move] = useState(-1);
@@ -62,7 +67,7 @@ export function Jobs({ params, operator }) {
     <nav class="quick" aria-label="Common filters">${QUICK.map(([name, text]) => html`<a class=${text === q ? "on" : ""} href=${href("jobs", { q: text })}>${name}</a>`)}</nav>
     ${load.error && !(load.error.said && load.error.said.start !== undefined) && html`<${Problem} error=${load.error} />`}
     <${Bar} rows=${rows} q=${q} total=${load.data && load.data.count} chosen=${chosen} none=${none} operator=${operator} />
-    ${!load.data ? !load.error && html`<${Waiting} />` : rows.length === 0
+    ${(!load.data || further) && from ? html`<p class="waiting" aria-busy="true">No match yet, looked back to ${moment(madeAt(from))} …</p>` : !load.data ? !load.error && html`<${Waiting} />` : rows.length === 0
       ? html`<${Empty} title=${q ? "No job matches" : "No jobs yet"}>${q ? html`Nothing in this store is <span class="mono">${q}</span>. <a href="#/jobs">Show all jobs</a>.` : html`Enqueue one: <span class="mono">tenure enqueue KIND JSON</span>. It shows here by itself.`}<//>`
       : html`<div class="scroll"><table class="jobs choose"><thead><tr><th class="tick"><input type="checkbox" aria-label="Select every job shown" checked=${allOn} onChange=${allOn ? none : all} /></th>${HEAD}</tr></thead>
         <tbody>${rows.map((row, index) => html`<tr key=${row.id} data-id=${row.id} class=${`${index === at ? "here" : ""} ${chosen.has(row.id) ? "chosen" : ""}`} onClick=${(event) => !event.target.closest("a, input") && (move(index), event.shiftKey && pick(index, true))}>

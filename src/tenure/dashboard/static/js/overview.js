@@ -26,7 +26,7 @@ function Wrong({ findings }) {
 const Tile = ({ name, value, to, note, tone }) => html`<a class=${`tile ${tone || ""}`} href=${to}><span class="tile-name">${name}</span><span class="tile-value num" data-tile=${name}>${value}</span><span class="tile-note">${note || "\u00a0"}</span></a>`;
 
 function Tiles({ now }) {
-  const more = (name) => (typeof now.more === "object" && now.more ? Boolean(now.more[name]) : Boolean(now.more) && now[name] > 0 && String(now[name]).endsWith("000"));
+  const more = (name) => (now.capped || []).includes(name);
   const full = now.slots > 0 && now.busy >= now.slots;
   return html`<section class="tiles" aria-label="Now">
     <${Tile} name="Ready" value=${count(now.ready, more("ready"))} to=${jobsHref("state:ready")} note=${isNumber(now.oldest_ready) ? `oldest waits ${seconds(now.oldest_ready)}` : "nothing waits"} />

@@ -17,7 +17,7 @@ function Row({ one, operator }) {
   const name = text(one.name);
   const of = (state) => html`<a href=${jobsHref(`state:${state} queue:${quoted(name)}`)}>${count(one[state] ?? 0)}</a>`;
   return html`<tr data-queue=${name}><td><a href=${jobsHref(`queue:${quoted(name)}`)}><b>${name}</b></a></td><td>${one.paused ? html`<span class="state state-paused">paused</span> <${When} at=${one.paused_at} />` : html`<span class="faint">open</span>`}</td>
-    ${["ready", "running", "scheduled", "waiting"].map((state) => html`<td class="r num">${of(state)}</td>`)}
+    ${["ready", "running", "scheduled", "waiting", "dead"].map((state) => html`<td class="r num">${of(state)}</td>`)}
     <td class="r num">${seconds(one.oldest_ready)}</td><td class="r num">${rate(one.rate)}</td>
     <td class="r">${operator && (one.paused ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`)}</td></tr>`;
 }
@@ -25,6 +25,6 @@ function Row({ one, operator }) {
 export function Queues({ operator }) {
   const load = useLoad("queues");
   return html`<${Page} title="Queues"><${Shown} load=${load}>${(data) => (data.queues.length
-    ? html`<div class="scroll"><table><thead><tr><th>Queue</th><th></th><th class="r">Ready</th><th class="r">Running</th><th class="r">Scheduled</th><th class="r">Waiting</th><th class="r">Oldest waits</th><th class="r">Rate</th><th></th></tr></thead><tbody>${data.queues.map((one) => html`<${Row} key=${one.name} one=${one} operator=${operator} />`)}</tbody></table></div>`
+    ? html`<div class="scroll"><table><thead><tr><th>Queue</th><th></th><th class="r">Ready</th><th class="r">Running</th><th class="r">Scheduled</th><th class="r">Waiting</th><th class="r">Dead</th><th class="r">Oldest waits</th><th class="r">Rate</th><th></th></tr></thead><tbody>${data.queues.map((one) => html`<${Row} key=${one.name} one=${one} operator=${operator} />`)}</tbody></table></div>`
     : html`<${Empty} title="No queues yet">A queue appears with its first job.<//>`)}<//><//>`;
 }

@@ -91,6 +91,7 @@ CREATE TABLE tenure.finished (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.1);
 
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range = 16);
+CREATE INDEX finished_dead ON tenure.finished (id) INCLUDE (queue) WHERE state = 'dead';
 
 CREATE TABLE tenure.attempts (
     job_id      uuid NOT NULL,

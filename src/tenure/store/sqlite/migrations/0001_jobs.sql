@@ -46,6 +46,7 @@ CREATE INDEX tenure_jobs_expiry ON tenure_jobs (expires_at) WHERE expires_at IS 
 CREATE UNIQUE INDEX tenure_jobs_unique ON tenure_jobs (unique_hash) WHERE unique_hash IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX tenure_jobs_waiting ON tenure_jobs (group_key, rank, run_at) WHERE state = 'waiting';
 CREATE INDEX tenure_jobs_held ON tenure_jobs (group_key) WHERE held IS NOT NULL;
+CREATE INDEX tenure_jobs_dead ON tenure_jobs (id, queue) WHERE state = 'dead';
 
 CREATE TABLE tenure_attempts (
     job_id      TEXT NOT NULL,

@@ -2,6 +2,7 @@
 SELECT g.fingerprint, g.hour, g.count, g.dead, g.kind, g.error_kind, g.message, g.sample_id, g.first_seen, g.last_seen
 FROM tenure_error_groups g
 WHERE g.hour >= :since AND g.fingerprint IN (
-    SELECT e.fingerprint FROM tenure_error_groups e WHERE e.hour >= :since
+    SELECT e.fingerprint FROM tenure_error_groups e
+    WHERE e.hour >= :since AND (:fingerprint IS NULL OR e.fingerprint = :fingerprint)
     GROUP BY e.fingerprint ORDER BY sum(e.count) DESC, e.fingerprint LIMIT :limit)
 ORDER BY g.hour

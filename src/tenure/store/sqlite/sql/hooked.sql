@@ -6,5 +6,5 @@ SELECT h.hook, h.queue AS hook_queue, h.priority, h.max_attempts AS hook_attempt
 FROM json_each(:ids) r
 CROSS JOIN tenure_jobs j ON j.id = json_extract(r.value, '$.id')
 CROSS JOIN tenure_hooks h ON h.kind IN (j.kind, '*')
-WHERE j.state = 'dead' AND NOT EXISTS (SELECT 1 FROM tenure_hooks o WHERE o.hook = j.kind)
+WHERE +j.state = 'dead' AND NOT EXISTS (SELECT 1 FROM tenure_hooks o WHERE o.hook = j.kind)
 ORDER BY j.id, h.hook, h.kind = '*'

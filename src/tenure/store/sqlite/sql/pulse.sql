@@ -1,4 +1,4 @@
--- pulse: how the queues stand, by what their indexes tell: at most :cap of each lane's ready jobs and of each other state, 1000 lanes.
+-- pulse: how the queues stand, by what their indexes tell: at most :cap of each lane's ready jobs and of each other state, fewer where there are many lanes, 1000 lanes.
 -- Differs from postgres: a lane's first job is looked for twice, for want of LATERAL.
 WITH RECURSIVE found(lane) AS (
     SELECT (SELECT lane FROM tenure_jobs INDEXED BY tenure_jobs_ready
@@ -8,11 +8,15 @@ WITH RECURSIVE found(lane) AS (
             WHERE j.state = 'ready' AND j.lane > f.lane ORDER BY j.lane LIMIT 1)
     FROM found f WHERE f.lane IS NOT NULL LIMIT 1000
 ),
-lanes AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL)
+lanes AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL),
+share AS MATERIALIZED (SELECT max(min(:cap, :most / max(count(*), 1)), 1) AS quota FROM lanes)
 SELECT 'now' AS what, '' AS name, :now AS value
 UNION ALL
+SELECT 'quota', '', quota FROM share
+UNION ALL
 SELECT 'ready', lane, (SELECT count(*) FROM (
-    SELECT 1 FROM tenure_jobs j INDEXED BY tenure_jobs_ready WHERE j.state = 'ready' AND j.lane = l.lane LIMIT :cap))
+    SELECT 1 FROM tenure_jobs j INDEXED BY tenure_jobs_ready WHERE j.state = 'ready' AND j.lane = l.lane
+    LIMIT (SELECT quota FROM share)))
 FROM lanes l
 UNION ALL
 SELECT 'oldest', lane, (
@@ -28,6 +32,9 @@ SELECT 'scheduled', queue, count(*) FROM (
 UNION ALL
 SELECT 'waiting', queue, count(*) FROM (
     SELECT queue FROM tenure_jobs WHERE state = 'waiting' AND group_key > '' ORDER BY group_key LIMIT :cap) GROUP BY queue
+UNION ALL
+SELECT 'dead', queue, count(*) FROM (
+    SELECT queue FROM tenure_jobs INDEXED BY tenure_jobs_dead WHERE state = 'dead' AND id > '' ORDER BY id LIMIT :cap) GROUP BY queue
 UNION ALL
 SELECT 'overdue_leases', '', count(*) FROM (
     SELECT 1 FROM tenure_jobs WHERE lease_until <= :now - :margin ORDER BY lease_until LIMIT :cap)

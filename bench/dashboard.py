@@ -1,0 +1,238 @@
+"""`make bench-dashboard`: pages over a million jobs, and what an open page and its figures cost a worker.
+
+Pages are asked as a server asks them, without a network, first with nothing known, then each time with nothing kept; the time
+is until the whole answer is there. A worker drains beside a dashboard in a process of its own that somebody looks at, and
+without one, in turn; then with its figures and without. Prints a table and writes bench/results/dashboard.json. `--quick` is
+smaller, `--only postgres|sqlite` half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+from urllib.parse import quote
+
+import apsw
+import psycopg
+
+import tenure
+from bench.dashboard_fill import Shape, fill_figures, fill_jobs
+from bench.measure import Cell, Report, interleave, say
+from bench.worker import drain_by_worker, fill, make_app
+from tenure.dashboard import Dashboard, asgi
+from tenure.worker.figures import Figures
+from tests.support.postgres import PostgresServer
+
+PAGES = {
+    "overview": "/api/overview?span=1h",
+    "jobs": "/api/jobs",
+    "jobs, state:dead": "/api/jobs?q=state:dead",
+    "jobs, state:ready of a queue": "/api/jobs?q=" + quote("state:ready queue:mail"),
+    "jobs, an error among the dead": "/api/jobs?q=" + quote("state:dead error:server"),
+    "jobs, a filter that matches none": "/api/jobs?q=kind:none",
+    "errors": "/api/errors?span=24h",
+    "queues": "/api/queues",
+    "workers": "/api/workers",
+}
+MOST = 50.0
+"""Milliseconds."""
+SHARE = 0.97
+
+
+class Sizes:
+    """How much of everything."""
+
+    def __init__(self, *, quick: bool) -> None:
+        self.shape = Shape(200_000, 40_000, 10_000) if quick else Shape(1_000_000, 160_000, 40_000)
+        self.asked = 10 if quick else 30
+        self.rounds = 3 if quick else 7
+        self.drain = 20_000 if quick else 60_000
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(prog="make bench-dashboard", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller figures, about two minutes")
+    parser.add_argument("--only", choices=["postgres", "sqlite"], help="one store")
+    parser.add_argument("--pages", action="store_true", help="only how long pages take")
+    given = parser.parse_args()
+    sizes = Sizes(quick=given.quick)
+    report = Report("The dashboard over many jobs, and what it costs a worker")
+    if given.only != "sqlite":
+        settings = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
+        with PostgresServer(durable=True, settings=settings) as server:
+            bench("postgres", server.url(), sizes, report, pages_alone=given.pages)
+    if given.only != "postgres":
+        with tempfile.TemporaryDirectory() as folder:
+            bench("sqlite", f"sqlite:///{folder}/jobs.db", sizes, report, pages_alone=given.pages)
+    report.show()
+    if not (given.quick or given.only or given.pages):
+        report.keep("dashboard")
+
+
+def bench(store: str, url: str, sizes: Sizes, report: Report, *, pages_alone: bool) -> None:
+    """All of it on one store."""
+    make_large(store, url, sizes.shape)
+    pages(store, url, sizes, report)
+    if not pages_alone:
+        beside_a_page(store, url, sizes, report)
+        beside_figures(store, url, sizes, report)
+
+
+def make_large(store: str, url: str, shape: Shape) -> None:
+    """Fill it, and let the database know what is there."""
+    say(f"{store}: filling {shape.finished:,} finished and {shape.ready + shape.scheduled:,} pending jobs")
+    tenure.open(url).close()
+    if store == "postgres":
+        with psycopg.connect(url, autocommit=True) as connection:
+            fill_jobs(store, lambda text: connection.execute(text.encode()), shape)
+            connection.execute("VACUUM (ANALYZE) tenure.finished")
+            connection.execute("VACUUM (ANALYZE) tenure.jobs")
+    else:
+        file = apsw.Connection(url.removeprefix("sqlite:///"))
+        fill_jobs(store, file.execute, shape)
+        file.close()
+    fill_figures(url)
+
+
+def pages(store: str, url: str, sizes: Sizes, report: Report) -> None:
+    """How long each page takes, in milliseconds."""
+    say(f"{store}: asking for pages")
+    first, cells = asyncio.run(_ask_all(url, sizes.asked))
+    unit = Cell("unit", [1.0])
+    report.add(store, "overview, the first time, in ms", {"ms": first, "unit": unit}, "ms", "unit", want=MOST, cost=True)  # fmt: skip
+    for name, cell in cells.items():
+        report.add(store, f"{name}, nothing kept, in ms", {"ms": cell, "unit": unit}, "ms", "unit", want=MOST, cost=True)  # fmt: skip
+
+
+async def _ask_all(url: str, times: int) -> tuple[Cell, dict[str, Cell]]:
+    app = tenure.App(url)
+    first = Cell("first")
+    dashboard = asgi(app)
+    await ask(dashboard, "/api/me")
+    await ask(dashboard, "/api/jobs?limit=1")  # the connections are there
+    for _ in range(5):
+        dashboard = asgi(app)
+        first.values.append(await ask(dashboard, PAGES["overview"]))
+    cells = {name: Cell(name) for name in PAGES}
+    for _ in range(times):
+        for name, path in PAGES.items():
+            dashboard._desk.forget()
+            cells[name].values.append(await ask(dashboard, path))
+    await app.aclose()
+    return first, cells
+
+
+async def ask(dashboard: Dashboard, path: str) -> float:
+    """Milliseconds until the whole answer is there."""
+    place, _, query = path.partition("?")
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http", "path": place,
+        "raw_path": place.encode(), "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+    status = 0
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        nonlocal status
+        status = message.get("status", status)
+
+    began = time.perf_counter()
+    await dashboard(scope, receive, send)
+    spent = (time.perf_counter() - began) * 1000
+    if status != 200:
+        raise AssertionError(f"{path} was answered {status}")
+    return spent
+
+
+def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
+    """A worker's drain with a dashboard that is looked at, and without one."""
+    say(f"{store}: draining {sizes.drain:,} jobs with and without a page open")
+    app = make_app(url)
+
+    def alone() -> float:
+        fill(app, sizes.drain)
+        return drain_by_worker(app, sizes.drain)
+
+    def watched() -> float:
+        fill(app, sizes.drain)
+        with looked_at(url):
+            return drain_by_worker(app, sizes.drain)
+
+    cells = interleave(sizes.rounds, alone=alone, watched=watched)
+    report.add(store, "drain while a page is open, against without", cells, "watched", "alone", want=SHARE)
+    app.close()
+
+
+@contextmanager
+def looked_at(url: str) -> Iterator[None]:
+    """A dashboard in a process of its own, and somebody who looks at it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    serve = [sys.executable, "-m", "tenure", "dashboard", "--url", url, "--port", str(port)]
+    server = subprocess.Popen(serve, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    viewer: subprocess.Popen[bytes] | None = None
+    try:
+        _await(port)
+        viewer = subprocess.Popen([sys.executable, "-m", "bench.dashboard_viewer", str(port)], env=env)
+        time.sleep(1.0)  # both have started; what that takes is not what is measured
+        yield
+        if viewer.poll() is not None:
+            raise AssertionError("nobody looked at the dashboard to the end")
+    finally:
+        for process in (viewer, server):
+            if process is not None:
+                process.terminate()
+                process.wait()
+
+
+def _await(port: int) -> None:
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the dashboard never started")
+
+
+def beside_figures(store: str, url: str, sizes: Sizes, report: Report) -> None:
+    """A worker's drain with what it counts, and without."""
+    say(f"{store}: draining {sizes.drain:,} jobs with and without figures")
+    app = make_app(url)
+
+    def counting() -> float:
+        fill(app, sizes.drain)
+        return drain_by_worker(app, sizes.drain)
+
+    def silent() -> float:
+        fill(app, sizes.drain)
+        with mock.patch.object(Figures, "count", _nothing), mock.patch.object(Figures, "received", _nothing):
+            return drain_by_worker(app, sizes.drain)
+
+    cells = interleave(sizes.rounds, silent=silent, counting=counting)
+    report.add(store, "drain with figures, against without", cells, "counting", "silent", want=SHARE)
+    app.close()
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    main()

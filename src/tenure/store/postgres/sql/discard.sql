@@ -1,0 +1,4 @@
+-- discard: dead jobs end as cancelled, now, so that retention takes them; what they died of stays in the reason.
+UPDATE tenure.finished
+SET state = 'cancelled', finished_at = tenure.micros(:now::bigint), reason = 'discarded' || coalesce(': ' || reason, '')
+WHERE id = ANY (ARRAY(SELECT r.id FROM json_to_recordset(:ids::text::json) AS r(id uuid))) AND state = 'dead'

@@ -1,0 +1,110 @@
+"""What pages show that nobody asked for by a click: who works, what came in, how far it is, and what can be copied."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import tenure
+import tenure.gateway
+from tests.dashboard.house import House
+from tests.dashboard.pages.seeding import seed
+from tests.dashboard.pages.tab import Tab, opened
+from tests.gateway.house import Served as Gateway
+from tests.gateway.signing import body_of, headers_of, settings_of
+from tests.worker.house import Working
+
+
+def _clipboard(page: Page) -> str:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_a_worker_is_shown_with_its_memory_and_its_version(browser: Browser, light: House) -> None:
+    @light.app.job
+    async def nothing() -> None:
+        pass
+
+    worker = Working(light.app, {"concurrency": 3})
+    served = light.serve()
+    try:
+        with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+            row = tab.go("workers").locator("tbody tr")
+            expect(row.locator("[data-memory]")).to_have_text(re.compile(r"^\d+ MB$|GB$"))
+            expect(row.locator("[data-version]")).to_contain_text(f"{tenure.__version__}, py 3.")
+            tab.clean()
+    finally:
+        worker.stop()
+
+
+def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, light: House) -> None:
+    @light.app.job
+    async def on_event(event: dict[str, object]) -> None:
+        pass
+
+    gateway = tenure.gateway.asgi(light.app, {"inline_secrets": True, "sources": [settings_of("telegram")]})
+    behind, served = Gateway(gateway), light.serve(gateway=gateway)
+    try:
+        for number in (1, 2, 2):
+            body = body_of("telegram", update_id=number)
+            assert behind.post("telegram", body, headers_of("telegram", body)).status == 200
+        assert behind.post("telegram", body, {}).status == 401
+        with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+            row = tab.go("webhooks").locator("tbody tr")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text("/telegram")
+            expect(row.locator("td").nth(4)).to_have_text("4")
+            expect(row.locator("td").nth(5)).to_contain_text("200 3")
+            expect(row.locator("td").nth(7)).to_have_text("1")
+            row.get_by_role("link", name="telegram").click()
+            expect(tab.page.locator("tbody tr")).to_have_count(2)
+            tab.clean()
+    finally:
+        behind.close()
+
+
+def test_payloads_and_commands_are_copied_exactly(tab: Tab, house: House) -> None:
+    seeded = seed(house)
+    page = tab.go(f"job/{seeded.ready}")
+    panel = page.locator(".panel", has=page.get_by_role("heading", name="Payload"))
+    panel.get_by_role("button", name="Copy").click()
+    expect(panel.get_by_role("button", name="Copied")).to_be_visible()
+    assert _clipboard(page) == '{"to":"x@y.z"}'
+    page.get_by_role("button", name="Copy CLI: show").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(2)
+    assert _clipboard(page) == f"tenure show {seeded.ready}"
+
+
+def test_how_far_a_job_is_is_a_bar_that_moves(tab: Tab, house: House) -> None:
+    house.q.enqueue("crawl")
+    [claim] = house.q.claim()
+    house.q.progress(claim, 0.25, "page 1 of 4")
+    page = tab.go(f"job/{claim.id}")
+    expect(page.locator(".progress-line progress")).to_have_attribute("value", "0.25")
+    expect(page.locator(".facts")).to_contain_text("page 1 of 4")
+    house.q.progress(claim, 0.5, "page 2 of 4")
+    expect(page.locator(".progress-line")).to_contain_text("50 %")
+
+
+def test_the_store_is_named_once(tab: Tab) -> None:
+    page = tab.go("system")
+    expect(page.locator(".store")).to_have_text(re.compile(r"^(SQLite /|PostgreSQL )(?!.*://).*$"))
+
+
+def test_a_match_far_back_is_looked_for_until_it_is_found(
+    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.store.search.STRETCH", 10)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.jobs"], "LOOK", 10)
+    far = light.q.enqueue("rare").id
+    light.q.enqueue_many([tenure.NewJob(kind="common") for _ in range(60)])
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("jobs?q=kind:rare")
+        expect(page.locator(f'tr[data-id="{far}"]')).to_be_visible()
+        page = tab.go("jobs?q=kind:none")
+        expect(page.locator(".empty")).to_contain_text("No job matches")
+        tab.clean()
