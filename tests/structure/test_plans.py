@@ -181,6 +181,24 @@ INDEXES = [
 ]
 
 
+DUE = [
+    (filled, name, index)
+    for filled in FILLED
+    for name, index in [("promote", "jobs_scheduled"), ("overdue", "jobs_lease"), ("expired", "jobs_expiry")]
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("on_postgres", "name", "index"), DUE, indirect=["on_postgres"])
+def test_postgresql_looks_no_further_than_at_what_is_due(
+    on_postgres: OnPostgres, name: str, index: str, mode: str
+) -> None:
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran[name], mode)
+    conditions = [n.get("Index Cond", "") for n in plan if n.get("Index Name") == index]
+    assert [condition for condition in conditions if "<=" not in condition] == []
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("on_postgres", "name"), HOT, indirect=["on_postgres"])
 def test_postgresql_never_reads_all_jobs(on_postgres: OnPostgres, name: str, mode: str) -> None:
