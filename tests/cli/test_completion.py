@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 from click.shell_completion import ShellComplete
 
 from tenure.cli import main
-from tests.cli.desk import Desk
+from tests.cli.desk import Desk, Terminal
 from tests.support.workers import until
 
 
@@ -64,3 +68,22 @@ def test_it_works_on_postgresql_and_makes_no_schema_there(
     with postgres_desk.queue() as q:
         q.enqueue("send", queue="mail")
     until(lambda: completed("pause", "") == ["mail"])  # it waits for a busy server no longer than a moment
+
+
+def test_bash_completes_a_word_with_a_colon_in_it(desk: Desk) -> None:
+    """In the shell itself: it takes words apart at colons, and writes a blank behind what is complete."""
+    with desk.queue() as q:
+        q.enqueue("send_email", queue="mail")
+    shell = ["bash", "--noprofile", "--norc", "-i"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "TENURE_URL": desk.url, "TERM": "dumb", "PS1": "$ "}
+    bash = Terminal(shell, desk.folder, environment)
+    try:
+        bash.type('eval "$(_TENURE_COMPLETE=bash_source tenure)"; echo r""eady\n')
+        bash.until("ready\r\n")
+        bash.type("tenure list st\tde\tkind:send\t")
+        bash.until("tenure list state:dead kind:send_email ")
+        bash.type("'queue:mail state:can\t")
+        bash.until("'queue:mail state:cancelled'")
+    finally:
+        bash.close()

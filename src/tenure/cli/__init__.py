@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -67,6 +68,14 @@ class _Commands(click.Group):
         for title, names in {"Commands": first, **_DESK}.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _COMMANDS[name]) for name in names])
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run it as a program, or tell a shell what may be written next."""
+        if "_TENURE_COMPLETE" in os.environ:
+            from tenure.cli.desk.shells import register
+
+            register()
+        return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run it; an error of ours is one sentence and an exit code, not a traceback."""
