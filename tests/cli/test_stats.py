@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import tenure
 from tests.cli.desk import Desk, dead
+from tests.support.postgres import PostgresServer
 
 
 def test_jobs_are_counted_by_queue_and_state(desk: Desk) -> None:
@@ -43,7 +45,7 @@ def test_an_empty_store_has_no_jobs(desk: Desk) -> None:
 
 
 def test_watching_goes_on_until_it_is_interrupted(desk: Desk) -> None:
-    with desk.terminal("stats", "--watch", "--every", "20ms", NO_COLOR="1") as terminal:
+    with desk.terminal("stats", "--watch", "--every", "50ms", NO_COLOR="1") as terminal:
         terminal.until("there are no jobs")
         with desk.queue() as q:
             dead(q, 7)
@@ -53,6 +55,23 @@ def test_watching_goes_on_until_it_is_interrupted(desk: Desk) -> None:
         assert terminal.end() == 130
         assert "Traceback" not in terminal.screen
     assert desk.run("stats", "--watch", "--every", "soon").code == 2
+    assert desk.run("stats", "--watch", "--every", "0s").code == 2
+
+
+def test_watching_outlasts_a_store_that_is_away_for_a_while(tmp_path: Path) -> None:
+    with PostgresServer(durable=False) as server:
+        desk = Desk(tmp_path, server.create_database("watched"))
+        with desk.queue() as q:
+            q.enqueue("send", queue="mail")
+        with desk.terminal("stats", "--watch", "--every", "50ms", NO_COLOR="1") as terminal:
+            terminal.until("mail")
+            server.stop("immediate")
+            terminal.until("the store is away: ")
+            server.start()
+            terminal.screen = ""
+            terminal.until("mail")
+            terminal.interrupt()
+            assert terminal.end() == 130
 
 
 def test_workers_are_listed_with_what_they_take(desk: Desk) -> None:

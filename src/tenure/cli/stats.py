@@ -20,6 +20,8 @@ __all__ = ["command"]
 _CAP: Final = 100_000
 _CLEAR: Final = "\033[H\033[J"
 _ENDS: Final = ("done", "dead", "cancelled")
+_LEAST: Final = 0.05
+"""The shortest rest between two looks, in seconds: each is a few statements."""
 
 
 @click.command("stats")
@@ -45,16 +47,29 @@ def command(watch: bool, every: str, exact: bool, as_json: bool, url: str | None
         rest = parse(every, "--every").total_seconds()
     except FieldError as error:
         raise Misused(str(error)) from None
+    if rest < _LEAST:
+        raise Misused("--every: must be 50ms or longer")
     with the_queue(url, app) as queue:
-        if not watch:
-            _echo(_look(queue, None if exact else _CAP), as_json=as_json, again=False)
-            return
-        try:
-            while True:
-                _echo(_look(queue, None if exact else _CAP), as_json=as_json, again=True)
-                time.sleep(rest)
-        except KeyboardInterrupt:
-            raise SystemExit(INTERRUPTED) from None
+        cap = None if exact else _CAP
+        if watch:
+            _watch(queue, cap, rest, as_json=as_json)
+        else:
+            _echo(_look(queue, cap), as_json=as_json, again=False)
+
+
+def _watch(queue: Queue, cap: int | None, rest: float, *, as_json: bool) -> None:
+    """Until Ctrl-C; a store that is away for a while is said, and asked again."""
+    from tenure.errors import StoreUnavailable
+
+    try:
+        while True:
+            try:
+                _echo(_look(queue, cap), as_json=as_json, again=True)
+            except StoreUnavailable as error:
+                click.echo(f"the store is away: {error}", err=True)
+            time.sleep(rest)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _look(queue: Queue, cap: int | None) -> dict[str, Any]:
