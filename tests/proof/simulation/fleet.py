@@ -1,0 +1,161 @@
+"""The workers of a simulated hour: started on one of two machines, killed, stopped, deployed, and started again.
+
+Which jobs were in flight when one died is put down here, by the marks it left: these may be blamed for it, and nobody else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenure.errors import StoreUnavailable
+from tenure.janitor.janitor import Janitor
+from tenure.janitor.settings import JanitorSettings, Kept
+from tenure.worker import marks
+from tenure.worker.settings import LineTerms, WorkerSettings
+from tenure.worker.worker import Worker
+from tests.proof.simulation.cast import app
+from tests.proof.simulation.doubles import Flag
+from tests.proof.simulation.hub import Process
+from tests.proof.simulation.loop import run_loop
+
+if TYPE_CHECKING:
+    from tests.proof.simulation.world import World
+
+__all__ = ["Fleet"]
+
+_FOREVER = Kept(done=timedelta(0), cancelled=timedelta(0), dead=timedelta(0))
+
+
+class Fleet:
+    """Whoever works now, and what became of those before."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._hub, self._weather = world, world.hub, world.weather
+        self._chance = random.Random(f"{world.seed}-fleet")
+        self.workers: dict[int, tuple[Process, Worker]] = {}
+        self.processes: list[Process] = []
+        self.kills = 0
+        self.crashes: Counter[str] = Counter()
+        """How often each job was in flight in a process that died."""
+        self._leaving = Flag(world.hub)
+
+    def leave(self) -> None:
+        """Stop all of them in good order, and wait until they have."""
+        self._leaving.set()
+        while self.workers:
+            for _, worker in list(self.workers.values()):
+                if not worker._stops:
+                    worker.stop()
+            self._hub.sleep(1.0)
+
+    def kill_some(self) -> None:
+        """kill -9 of one of them, or of one of its children."""
+        if self.workers:
+            process, _ = self.workers[self._chance.choice(sorted(self.workers))]
+            children = [c for c in process.children if not c.dead]
+            self._weather.count("killed")
+            alone = children and self._chance.random() < 0.3
+            self.kill(self._chance.choice(children) if alone else process)
+
+    def deploy(self, draw: random.Random) -> None:
+        """A worker is told to stop in good order."""
+        if self.workers:
+            _, worker = self.workers[draw.choice(sorted(self.workers))]
+            worker.stop()
+
+    def stand_still(self, draw: random.Random) -> None:
+        """A worker's process is stopped for a while, as by SIGSTOP; one that is busy, if any is."""
+        busy = [p for p, (_, worker) in sorted(self.workers.items()) if getattr(worker, "_held", None)]
+        if self.workers:
+            process, _ = self.workers[draw.choice(busy or sorted(self.workers))]
+            until = self._hub.now + draw.choice((10.0, 40.0, 70.0, 150.0))
+            for one in (process, *process.children):
+                one.stands_still_until = until
+            self._weather.count("stands still")
+
+    def supervise(self, place: int) -> None:
+        """Keep one worker running, here or on the other machine, whatever it dies of."""
+        while not self._leaving.is_set():
+            self._start(place).wait()
+            if not self._leaving.is_set():
+                self._hub.sleep(self._chance.choice((0.2, 2.0, 10.0, 50.0)))
+
+    def _start(self, place: int) -> Flag:
+        machine = place % 2 if self._chance.random() < 0.7 else self._chance.randrange(2)
+        process = Process(f"worker-{place}-{len(self.processes)}")
+        gone = Flag(self._hub)
+        process.after_death.append(gone.set)
+        self.processes.append(process)
+        self._hub.spawn(process, lambda: self._work(place, machine, process))
+        return gone
+
+    def _work(self, place: int, machine: int, process: Process) -> None:
+        lines = (
+            (LineTerms(("mail",), None, 2), LineTerms(None, ("mail",), 3))
+            if place == 1
+            else (LineTerms(None, None, 4),)
+        )
+        settings = WorkerSettings(
+            lines=lines, children=2, lease=timedelta(seconds=60), poll=timedelta(seconds=30), prefetch=50,
+            grace=timedelta(seconds=15),
+            settle_delay=timedelta(milliseconds=self._chance.choice((0, 10, 500))),
+        )  # fmt: skip
+        chores = JanitorSettings(kept=_FOREVER, look_every=timedelta(seconds=30), retain_every=timedelta(0))
+        worker = Worker(
+            app.kinds, lambda: self._world.open(process), settings, address="simulated", listeners=app.listeners,
+            chores=lambda queue, listeners, name: Janitor(
+                queue, chores, listeners=listeners, worker=name, kinds=app.kinds, crons=app.crons
+            ),
+            place=f"sqlite:///{self._world.folder}/machine-{machine}.db",
+        )  # fmt: skip
+        self.workers[place] = (process, worker)
+        process.at_death.append(lambda: self._note_death(place, worker))
+        try:
+            run_loop(self._hub, process, worker.run())
+        except StoreUnavailable:
+            self._hub.tell("could not start")  # as a real one: its process leaves, and is started again
+        self._hub.over(process)
+
+    def _note_death(self, place: int, worker: Worker) -> None:
+        """Who was in flight, as the marks have it: these may be blamed, and nobody else."""
+        self.workers.pop(place, None)
+        for line in getattr(worker, "_lines", ()):
+            line.closed = True  # what is left of its tasks starts nothing more
+            line.buffer.clear()
+            line.aside.clear()
+        put_down = getattr(worker, "_marks", None)
+        if isinstance(put_down, marks.Marks) and not put_down._map.closed:
+            put_down._map.flush()
+            told = marks.read_marks(put_down.path)
+            flight = [] if told is None else [*told.started, *told.apart]
+            if not self._weather.clear and self._chance.random() < 0.2:
+                self._hub.tell("its machine is gone with it")
+                marks.forget(put_down.path)
+                if not flight:
+                    # It left in good order but for these, and nobody is there to read that they are not to blame.
+                    begun = self._world.begun
+                    flight = [(c.seq, c.epoch) for c in worker._held if (c.id, c.epoch) in begun]
+            self.blame(flight)
+
+    def blame(self, flight: list[tuple[int, int]]) -> None:
+        """These claims were in flight in a process that died; what it had settled before is none of them."""
+        for seq, epoch in flight:
+            for (job_id,) in self._world.database.see("SELECT id FROM tenure_jobs WHERE seq = ?", seq):
+                if (job_id, epoch) not in self._world.database.fences:
+                    self.crashes[job_id] += 1
+
+    def kill(self, process: Process) -> None:
+        """kill -9 of a worker or one of its children."""
+        self.kills += 1
+        self._hub.kill(process)
+
+    def lives(self, path: Path) -> bool:
+        """Whether the worker whose marks these are still runs."""
+        return any(
+            isinstance(found := getattr(worker, "_marks", None), marks.Marks) and found.path == path
+            for _, worker in self.workers.values()
+        )

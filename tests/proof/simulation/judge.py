@@ -1,0 +1,81 @@
+"""The verdict on a simulated hour, from what the store holds and what the world saw."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.proof.simulation.world import World
+
+__all__ = ["judge"]
+
+_ENDED = {"done", "dead", "cancelled"}
+_MOST_RUNS = 12
+"""How often a job that kills whoever runs it may be run before it is convicted, where clocks and machines misbehave too."""
+
+
+def judge(world: World) -> int:
+    """Raise for whatever does not hold; how many jobs there were."""
+    see = world.database.see
+    columns = "id, seq, kind, state, crashes, reason, epoch, lease_until, worker"
+    jobs = {row[0]: row for row in see(f"SELECT {columns} FROM tenure_jobs")}
+    lost = [job_id for job_id in world.acked if job_id not in jobs]
+    assert not lost, f"acknowledged and not there: {lost}"
+    for job_id, seq, kind, state, crashes, reason, *_ in jobs.values():
+        about = f"{kind} {seq} ({job_id}): {state}, {reason}, {crashes} crashes, in flight in {world.fleet.crashes[job_id]}"
+        assert state in _ENDED, f"it has not ended: {about}"
+        assert crashes <= world.fleet.crashes[job_id], f"blamed for a crash it had no part in: {about}"
+        if reason == "poison":
+            assert world.fleet.crashes[job_id] >= 3, f"convicted too soon: {about}"
+        if kind == "poison":
+            assert state != "done", about
+            assert world.runs[job_id] <= _MOST_RUNS, f"run {world.runs[job_id]} times: {about}"
+    _work_was_done(world)
+    _fired_once(world)
+    _told_of_deaths(world)
+    assert see("SELECT count(*) FROM tenure_jobs WHERE lease_until IS NOT NULL") == [(0,)]
+    assert see("PRAGMA integrity_check") == [("ok",)]
+    return len(jobs)
+
+
+def _work_was_done(world: World) -> None:
+    """What is done has been done, by a claim that was settled so."""
+    for job_id, seq, kind in world.database.see("SELECT id, seq, kind FROM tenure_jobs WHERE state = 'done'"):
+        epochs = [epoch for found, epoch in world.finished if found == job_id]
+        settled = [e for e in epochs if world.database.fences.get((job_id, e)) == "done"]
+        assert settled, f"{kind} {seq} is done, and nobody did it ({epochs})"
+
+
+def _fired_once(world: World) -> None:
+    """Every fire time has one job; a schedule that makes up for what it missed has all of them."""
+    fires = Counter(
+        (kind, json.loads(extra)["meta"]["fire_at"])
+        for kind, extra in world.database.see(
+            "SELECT kind, extra FROM tenure_jobs WHERE kind IN ('tick', 'tock')"
+        )
+    )
+    twice = [fire for fire, count in fires.items() if count > 1]
+    assert not twice, f"fired twice: {twice}"
+    since = dict(world.database.see("SELECT name, coalesce(since, 0) / 1000000 FROM tenure_schedules"))
+    ticks = sorted(int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tick")
+    if ticks:
+        first = since["every-5m"] // 300 * 300 + 300
+        assert ticks == list(range(first, ticks[-1] + 1, 300)), "a fire was left out"
+        assert ticks[-1] >= world.wall() - 900, "it stopped firing"
+    tocks = [int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tock"]
+    assert all(at % 420 == 0 for at in tocks)
+
+
+def _told_of_deaths(world: World) -> None:
+    """Whoever is dead, and died once, has one job that tells of it."""
+    told: Counter[str] = Counter()
+    for payload, state in world.database.see("SELECT payload, state FROM tenure_jobs WHERE kind = 'tell'"):
+        if state != "cancelled":
+            told[json.loads(payload)["dead"]["id"]] += 1
+    dead = world.database.see("SELECT id, seq FROM tenure_jobs WHERE state = 'dead' AND kind <> 'tell'")
+    for job_id, seq in dead:
+        if job_id not in world.database.replayed:
+            assert told[job_id] == 1, f"job {seq} is dead, and {told[job_id]} jobs tell of it"

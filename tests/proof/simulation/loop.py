@@ -1,0 +1,80 @@
+"""An event loop by the hub's time: it waits where a selector would, and is woken as by a pipe to itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any
+
+from tests.proof.simulation.hub import Hub, Process
+
+__all__ = ["Loop", "run_loop"]
+
+_YIELDS = 0.1
+"""How often a loop that has more to do lets others go first."""
+
+
+class _Selector:
+    """Sees no files, only the time and who rings."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub, self._rung = hub, False
+        self._waiting: tuple[Any, int] | None = None
+
+    def ring(self) -> None:
+        self._rung = True
+        if self._waiting is not None:
+            self._hub.wake(*self._waiting)
+            self._waiting = None
+
+    def select(self, timeout: float | None) -> list[Any]:
+        hub = self._hub
+        me = hub.current
+        assert me is not None
+        if timeout is not None and timeout <= 0:
+            if hub.random.random() < _YIELDS or me.process.dead:
+                hub.wait(0.0)
+        elif not self._rung:
+            self._waiting = (me, me.turn)
+            try:
+                hub.wait(timeout)
+            finally:
+                self._waiting = None
+        self._rung = False
+        return []
+
+
+class Loop(asyncio.BaseEventLoop):
+    """One process's event loop."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__()
+        self._hub = hub
+        self._selector = _Selector(hub)
+
+    def time(self) -> float:
+        return self._hub.now
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        self._selector.ring()
+
+
+def run_loop(hub: Hub, process: Process, work: Coroutine[Any, Any, object]) -> None:
+    """Run this to its end in the thread that calls; if the process is killed, nothing of it is left."""
+    loop = Loop(hub)
+    process.after_death.append(lambda: _leave_nothing(loop))
+    loop.run_until_complete(work)
+
+
+def _leave_nothing(loop: Loop) -> None:
+    """What the tasks of a process that is gone would have done next is not done, and not complained about."""
+    for task in asyncio.all_tasks(loop):
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        coroutine: Any = task.get_coro()
+        with contextlib.suppress(BaseException):
+            coroutine.close()
+    loop.close()

@@ -1,0 +1,115 @@
+"""`play(seed)`: one simulated hour with its faults, then fair weather until everything is at rest, then the verdict."""
+
+from __future__ import annotations
+
+import logging
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from tenure.errors import StoreUnavailable
+from tests.proof.simulation.cast import app, stage
+from tests.proof.simulation.children import child_class
+from tests.proof.simulation.doubles import installed
+from tests.proof.simulation.hub import Hub, Killed
+from tests.proof.simulation.judge import judge
+from tests.proof.simulation.world import World
+
+__all__ = ["Played", "play"]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of one run."""
+
+    trace: str
+    lines: int
+    jobs: int
+    kills: int
+    faults: int
+    refused: int
+
+
+class _Loud(logging.Handler):
+    """An error with a traceback in the worker's log is a failure of the run."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__(logging.ERROR)
+        self._hub = hub
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = None if record.exc_info is None else record.exc_info[1]
+        if error is not None and not isinstance(error, (Killed, StoreUnavailable)):
+            self._hub.failed(error)
+
+
+@contextmanager
+def _quiet(hub: Hub) -> Iterator[None]:
+    log, loud = logging.getLogger("tenure"), _Loud(hub)
+    before = log.level, log.propagate
+    log.setLevel(logging.ERROR)
+    log.propagate = False
+    log.addHandler(loud)
+    try:
+        yield
+    finally:
+        log.removeHandler(loud)
+        log.level, log.propagate = before
+        log.setLevel(before[0])
+
+
+def play(seed: str) -> Played:
+    """One run of one seed, and what must hold at its end."""
+    with ExitStack() as stack:
+        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenure-", dir=memory)))
+        world = World(seed, folder)
+        stack.callback(world.database.close)
+        stage.world = world
+        stack.enter_context(_quiet(world.hub))
+        stack.enter_context(installed(world.hub, world.wall, random.Random(f"{seed}-package")))
+        for target, double in (
+            ("tenure.newjob.uuid7", world.new_id),
+            (
+                "tenure.worker.isolate.Child",
+                child_class(world.hub, app, lambda one: world.fleet.blame([one])),
+            ),
+            ("tenure.worker.marks._lives", lambda _pid, path: world.fleet.lives(path)),
+            ("tempfile.tempdir", str(folder)),
+            # An idle hour is to cost little: what is done every five seconds is done more seldom.
+            ("tenure.worker.lease._LONGEST", 10.0),
+            ("tenure.janitor.janitor._FIRE_LATEST", 30.0),
+        ):
+            stack.enter_context(patch(target, double))
+        try:
+            world.hub.spawn(world.host, world.live)
+            world.hub.run(world.over)
+            jobs = judge(world)
+        except BaseException as error:
+            error.add_note(f"simulated seed {seed!r}; the trace ended with\n{world.hub.last_lines}")
+            raise
+        finally:
+            _end(world)
+    return Played(
+        world.hub.trace,
+        world.hub.told,
+        jobs,
+        world.fleet.kills,
+        sum(world.weather.met.values()),
+        world.database.refused,
+    )
+
+
+def _end(world: World) -> None:
+    """Nothing of it is left."""
+    for process in (*world.fleet.processes, world.host, world.database.network):
+        world.hub.over(process)
+    with suppress(AssertionError):
+        world.hub.run(
+            lambda: not any(t for p in (*world.fleet.processes, world.host) for t in p.threads if not t.ended)
+        )
+    world.hub.end()

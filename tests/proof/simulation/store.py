@@ -1,0 +1,254 @@
+"""A way to the store on which everything can go wrong: a request that never arrives, an answer that is lost after the commit, a
+process that dies on either side of it, a request that arrives again, at once or much later.
+
+Behind it is one real SQLite store, whose plans run at one go: they are transactions, and writers there take turns anyway.
+What a settle answers is compared with what the fence must say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import apsw
+
+import tenure
+from tenure.client.queue import Queue
+from tenure.job import Claim
+from tenure.newjob import BareParams
+from tenure.outcome import Outcome, name_of
+from tenure.store.base import Broken, Make, with_patience
+from tenure.store.lanes import LaneMemory
+from tenure.store.sqlite.store import SqliteStore
+from tests.proof.simulation.doubles import Flag
+from tests.proof.simulation.hub import Hub, Process
+from tests.proof.simulation.weather import Weather
+
+__all__ = ["Database", "RoughStore", "SimQueue"]
+
+T = TypeVar("T")
+Pair = tuple[Claim, Outcome]
+_PATIENCE = 5.0
+_LATER = ("settle_many", "enqueue_job", "enqueue_many", "enqueue_bare_again")
+"""What a network may deliver once more much later: what says by itself when it is to count."""
+_LOUD = (*_LATER, "cancel", "replay", "resume", "vanished")
+_HEARD = {"settle_many": 0.2}
+"""How many of the commits that others hear of wake them: of a settle few need to know, and every look costs."""
+
+
+class Database:
+    """The one store behind all ways, and who looks at it from outside."""
+
+    def __init__(self, url: str, path: str, hub: Hub, weather: Weather) -> None:
+        self.hub, self.weather = hub, weather
+        self.store = SqliteStore(tenure.config.locate(url))  # type: ignore[arg-type]
+        self._eye = apsw.Connection(path)
+        self._eye.set_busy_timeout(1_000)
+        self.ears: list[Ear] = []
+        self.network = Process("network")
+        """Where requests wait that arrive once more."""
+        self.fences: dict[tuple[str, int], str] = {}
+        """How each claim was settled first."""
+        self.replayed: set[str] = set()
+        self.refused = 0
+        """How many settles came too late, and were told so."""
+
+    def see(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        """Look, past all faults."""
+        return self._eye.execute(text, values).fetchall()
+
+    def run(self, make: Make[T], again: bool, *, reads: bool, promises: bool, name: str) -> T:
+        """Run a plan; a settle is checked against the fence."""
+        me = self.hub.current
+        pairs: list[Pair] | None = None if me is None else me.about
+        before = None if pairs is None else self._claims(pairs)
+        answer = self.store.run(lambda _: make(again), reads=reads, promises=promises)
+        if pairs is not None and before is not None and isinstance(answer, list):
+            self._compare(pairs, before, answer)
+        elif isinstance(answer, list) and answer and isinstance(answer[0], Claim):
+            self.hub.tell(f"has claimed {[(c.seq, c.epoch) for c in answer]}")
+        if name in _LOUD:
+            self.tell_others(name)
+        return answer
+
+    def close(self) -> None:
+        self._eye.close()
+        self.store.close()
+
+    def _claims(self, pairs: list[Pair]) -> dict[str, tuple[int, str]]:
+        marks = ",".join("?" * len(pairs))
+        found = self.see(
+            f"SELECT id, epoch, state FROM tenure_jobs WHERE id IN ({marks})", *(c.id for c, _ in pairs)
+        )
+        return {job_id: (epoch, state) for job_id, epoch, state in found}
+
+    def _compare(self, pairs: list[Pair], before: dict[str, tuple[int, str]], answers: list[bool]) -> None:
+        for (claim, outcome), stood in zip(pairs, answers, strict=True):
+            key, name = (claim.id, claim.epoch), name_of(outcome)
+            first = self.fences.get(key)
+            if first is not None:
+                expected = first == name
+                if claim.id in self.replayed:
+                    expected = stood  # what was settled before a replay may be forgotten
+            else:
+                expected = before.get(claim.id) == (claim.epoch, "running")
+                if expected:
+                    self.fences[key] = name
+            self.refused += not stood
+            self.hub.tell(f"settles {name} {claim.seq} {claim.epoch}: {stood}")
+            if stood != expected:
+                told = f"{name} of {claim!r} was answered {stood}, the fence says {expected}: {before.get(claim.id)}, {first}"
+                self.hub.failed(AssertionError(told))
+
+    def tell_others(self, name: str) -> None:
+        """Somebody committed: most of the others hear of it."""
+        me = self.hub.current
+        for ear in self.ears:
+            if (me is None or ear.process is not me.process) and self.weather.chance.random() < _HEARD.get(
+                name, 0.9
+            ):
+                ear.hear()
+
+
+class Ear:
+    """A watch: hears of most commits of others."""
+
+    hears = True
+
+    def __init__(self, database: Database, process: Process) -> None:
+        self.process, self._database = process, database
+        self._flag = Flag(database.hub)
+        database.ears.append(self)
+
+    def hear(self) -> None:
+        self._flag.set()
+
+    def wait(self, timeout: float) -> bool:
+        """Until something is heard."""
+        heard = self._flag.wait(timeout)
+        self._flag.clear()
+        return heard
+
+    def interrupt(self) -> None:
+        self._flag.set()
+
+    def busy(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        if self in self._database.ears:
+            self._database.ears.remove(self)
+        self._flag.set()
+
+
+class RoughStore:
+    """One process's way to the store."""
+
+    def __init__(
+        self, database: Database, process: Process, *, rough: bool = True, mortal: bool = True
+    ) -> None:
+        self._mortal = mortal
+        """Whether who asks may die of it."""
+        self.dialect, self.memory = database.store.dialect, LaneMemory()
+        self._database, self._process, self._rough = database, process, rough
+        self._hub, self._weather = database.hub, database.weather
+
+    def run(
+        self,
+        make: Make[T],
+        *,
+        reads: bool = False,
+        repeatable: bool = True,
+        patient: bool = True,
+        promises: bool = True,
+    ) -> T:
+        """As the real one: tried again for as long as a real one would."""
+        name = make.__qualname__.split(".")[1]
+
+        def run(again: bool) -> T:
+            return self._database.run(make, again, reads=reads, promises=promises, name=name)
+
+        def once(again: bool) -> T:
+            self._there(name)
+            answer = run(again)
+            if repeatable and not reads and self._rough:
+                self._deliver_again(name, run)
+            self._back(name)
+            return answer
+
+        return with_patience(once, patience=_PATIENCE, repeatable=repeatable)
+
+    def insert(self, job: BareParams) -> bool:
+        """The short way of an enqueue; False where it is not known whether it was stored."""
+        try:
+            self._there("insert")
+            stored = self._database.store.insert(job)
+            self._back("insert")
+        except Broken:
+            return False
+        self._database.tell_others("insert")
+        return stored
+
+    def check_foreign(self) -> None:
+        """Nobody brings a transaction of their own."""
+
+    def watch(self) -> Ear:
+        """An ear for commits."""
+        return Ear(self._database, self._process)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _there(self, name: str) -> None:
+        self._hub.wait(self._weather.latency())
+        self._hub.tell(name)
+        if not self._rough:
+            return
+        if self._weather.away:
+            self._hub.wait(0.3)
+            raise Broken(OSError("away"), "the store is away", asked=False)
+        if self._weather.meets("refused"):
+            raise Broken(OSError("refused"), "the store hung up", asked=False)
+        if self._mortal and self._weather.meets("killed before"):
+            self._hub.kill(self._process)
+
+    def _back(self, name: str) -> None:
+        if not self._rough:
+            return
+        if self._mortal and self._weather.meets("killed after"):
+            self._hub.kill(self._process)
+        self._hub.wait(self._weather.latency())
+        if self._weather.meets("lost"):
+            raise Broken(OSError("lost"), f"the answer to {name} was lost", asked=True)
+
+    def _deliver_again(self, name: str, run: Callable[[bool], object]) -> None:
+        if self._weather.meets("twice"):
+            run(True)
+        elif name in _LATER and self._weather.meets("twice later"):
+            about = None if self._hub.current is None else self._hub.current.about
+
+            def late() -> None:
+                me = self._hub.current
+                assert me is not None
+                me.about = about
+                self._hub.tell(f"{name}, once more")
+                run(True)
+
+            self._hub.later(
+                self._weather.chance.choice((0.5, 20.0, 45.0, 300.0)),
+                lambda: self._hub.spawn(self._database.network, late),
+            )
+
+
+class SimQueue(Queue):
+    """A queue whose settles can be checked: whoever runs the plan is told what it settles."""
+
+    def settle_many(self, settles: Iterable[Pair]) -> list[bool]:
+        pairs = list(settles)
+        store: Any = self._store
+        me = store._hub.current
+        before, me.about = me.about, pairs
+        try:
+            return super().settle_many(pairs)
+        finally:
+            me.about = before

@@ -1,0 +1,186 @@
+"""What there is in one simulated hour: a store, workers, producers, an operator, a machine's clock; and what handlers do in it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tenure
+from tenure.errors import StoreUnavailable
+from tests.proof.simulation.doubles import Flag
+from tests.proof.simulation.fleet import Fleet
+from tests.proof.simulation.hub import Hub, Killed, Process
+from tests.proof.simulation.people import operate, produce
+from tests.proof.simulation.store import Database, RoughStore, SimQueue
+from tests.proof.simulation.weather import Weather
+
+__all__ = ["World"]
+
+HOUR = 3_600.0
+_REST = 4 * HOUR
+"""How long after the faults everything may take to come to rest: a clock set back by an hour makes leases that much longer."""
+_START = 1_893_456_000.0
+"""The machine's clock at the beginning: 2030."""
+
+
+@dataclass
+class Run:
+    """One run of one handler."""
+
+    world: World
+    key: tuple[str, int]
+
+    def done(self) -> int:
+        """It has come to its end."""
+        self.world.finished.add(self.key)
+        return 1
+
+
+class World:
+    """Everything there is in one run."""
+
+    def __init__(self, seed: str, folder: Path) -> None:
+        self.seed, self.folder = seed, folder
+        self.hub = Hub(f"{seed}-hub")
+        self.chance = random.Random(f"{seed}-world")
+        self.weather = Weather(self.hub, random.Random(f"{seed}-weather"))
+        self.database = Database(
+            f"sqlite:///{folder}/jobs.db?durability=normal", f"{folder}/jobs.db", self.hub, self.weather
+        )
+        self.host = Process("host")
+        self.acked: list[str] = []
+        self.begun: set[tuple[str, int]] = set()
+        self.finished: set[tuple[str, int]] = set()
+        self.runs: Counter[str] = Counter()
+        self.said: set[tuple[str, str]] = set()
+        self.wall_ahead = 0.0
+        self.set_back = False
+        """Whether the clock was set back: who came later may then stand before others in its group, by the time it was due."""
+        self._ids = 0
+        self.pause = self.chance.choice((30.0, 60.0, 90.0))
+        self.fleet = Fleet(self)
+        self._ended = Flag(self.hub)
+
+    # Time and names
+
+    def wall(self) -> float:
+        """What the machine's clock shows."""
+        return _START + self.hub.now + self.wall_ahead
+
+    def new_id(self) -> str:
+        """A UUIDv7 of this world."""
+        self._ids += 1
+        millis, noise = int(self.wall() * 1_000), self.chance.getrandbits(40)
+        return f"{millis >> 16:08x}-{millis & 0xFFFF:04x}-7{self._ids >> 8 & 0xFFF:03x}-8{self._ids & 0xFF:03x}-{self._ids & 0xFF:02x}{noise:010x}"
+
+    # What handlers do
+
+    def begin(self, ctx: tenure.Context) -> Run:
+        """A handler begins: each claim does so once, and in its group's turn."""
+        process = self._process()
+        claim = ctx.claim
+        key = (claim.id, claim.epoch)
+        if key in self.begun:
+            self.hub.failed(AssertionError(f"{claim!r} was begun twice"))
+        self.begun.add(key)
+        self.runs[claim.id] += 1
+        self.hub.tell(f"begins {claim.kind} {claim.seq} {claim.epoch} in {process.name}")
+        if claim.kind == "orderly" and not self.set_back:
+            self._check_order(claim)
+        return Run(self, key)
+
+    def first_time(self, ctx: tenure.Context, word: str) -> bool:
+        """Whether this job says this for the first time."""
+        self._process()
+        key = (ctx.id, word)
+        first = key not in self.said
+        self.said.add(key)
+        return first
+
+    def kill_who_runs(self) -> None:
+        """The handler's own process dies of it."""
+        self.fleet.kill(self._process())
+
+    def _process(self) -> Process:
+        assert self.hub.current is not None
+        if self.hub.current.process.dead:
+            raise Killed
+        return self.hub.current.process
+
+    def _check_order(self, claim: tenure.Claim) -> None:
+        see = self.database.see
+        [(epoch, state)] = see("SELECT epoch, state FROM tenure_jobs WHERE id = ?", claim.id)
+        left = see(
+            "SELECT seq, state FROM tenure_jobs WHERE group_key = ? AND seq < ? AND finished_at IS NULL",
+            claim.group, claim.seq,
+        )  # fmt: skip
+        if (epoch, state) == (claim.epoch, "running") and left:
+            self.hub.failed(AssertionError(f"{claim!r} overtook {left} of its group"))
+
+    # What people do
+
+    def open(self, process: Process, *, rough: bool = True) -> SimQueue:
+        """A queue of this process's own."""
+        return SimQueue(RoughStore(self.database, process, rough=rough, mortal=process is not self.host))
+
+    def enqueue(self, kind: str, payload: dict[str, Any], **options: Any) -> None:
+        """Enqueue one job; what was acknowledged is kept in mind."""
+        process = self._process()
+        queue = self.open(process)
+        for _ in range(2):
+            with suppress(StoreUnavailable):
+                answer = queue.enqueue(kind, payload, **options)
+                self._process()
+                self.acked.append(answer.id)
+                return
+
+    def enqueue_many(self, jobs: list[tenure.NewJob]) -> None:
+        """Many at once."""
+        with suppress(StoreUnavailable):
+            self.acked += [e.id for e in self.open(self.host).enqueue_many(jobs)]
+
+    # The hour
+
+    def disturb(self, until: float) -> None:
+        """Kills at any moment, and clocks that jump."""
+        often, jumps = self.chance.choice((120.0, 400.0, 1_500.0)), self.chance.random() < 0.3
+        while self.hub.now < until:
+            self.hub.sleep(min(self.chance.expovariate(1 / often), until - self.hub.now))
+            self.fleet.kill_some()
+            if jumps and self.chance.random() < 0.3:
+                by = self.chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
+                self.wall_ahead += by
+                self.set_back = self.set_back or by < 0
+                self.weather.count(f"the clock jumps by {by:g} s")
+
+    def live(self) -> None:
+        """The hour, then fair weather until everything is at rest."""
+        hub, end = self.hub, self.hub.now + HOUR
+        for place in range(self.chance.choice((1, 2, 3))):
+            hub.spawn(self.host, lambda place=place: self.fleet.supervise(place))  # type: ignore[misc]
+        hub.spawn(self.host, lambda: produce(self, random.Random(f"{self.seed}-producer"), end))
+        hub.spawn(self.host, lambda: operate(self, random.Random(f"{self.seed}-operator"), end))
+        hub.spawn(self.host, lambda: self.disturb(end))
+        hub.sleep(HOUR)
+        self.weather.clear = True
+        hub.tell("the weather is fair")
+        hub.sleep(120.0)  # the operator resumes what was paused, and what producers still try is done with
+        while self.database.see("SELECT 1 FROM tenure_jobs WHERE finished_at IS NULL LIMIT 1"):
+            hub.sleep(10.0)
+            assert hub.now < end + _REST, f"never at rest: {self.left()}"
+        self.fleet.leave()
+        self._ended.set()
+
+    def left(self) -> list[Any]:
+        """What has not ended."""
+        return self.database.see(
+            "SELECT seq, kind, state, attempt, crashes, epoch, queue, group_key FROM tenure_jobs WHERE finished_at IS NULL"
+        )
+
+    def over(self) -> bool:
+        """Whether it has been played to its end."""
+        return self._ended.is_set()

@@ -1,0 +1,84 @@
+"""A few real workers on one store, and what a test of time asks of them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import tenure
+from tests.proof.ledger import Acks, Balance, Effects, at_rest, balance, intact
+from tests.proof.time.works import ADDRESS
+from tests.support.workers import Scene, WorkerProcess, until
+
+__all__ = ["Crew"]
+
+_LOST = re.compile(
+    r"its claim was lost, so \w+ counts for nothing|its claim is lost; its handler is told to stop"
+)
+
+
+class Crew:
+    """Workers at work on jobs that take a while."""
+
+    def __init__(self, scene: Scene, draw: random.Random, workers: int, lease: str) -> None:
+        self.scene, self.draw = scene, draw
+        self.acks, self.effects = Acks(scene.folder / "acks"), Effects(scene.folder / "effects")
+        self.workers = [
+            scene.start("-c", "4", "--lease", lease, "--poll", "500ms", address=ADDRESS)
+            for _ in range(workers)
+        ]
+
+    def enqueue(self, count: int, most: float, *, delay: str | None = None) -> list[str]:
+        """So many jobs that take up to so long."""
+        lengths = [round(self.draw.uniform(0.1, most), 2) for _ in range(count)]
+        jobs = [tenure.NewJob(kind="takes", payload={"seconds": n}, delay=delay) for n in lengths]
+        ids: list[str] = [answer.id for answer in self.scene.q.enqueue_many(jobs)]
+        self.acks.add(*ids)
+        return ids
+
+    def supply(self, least: int, most: float) -> None:
+        """See to it that there is work for all."""
+        pulse = self.scene.q.pulse()
+        ready = sum(states.get("ready", 0) for states in pulse.counts.values())
+        if ready < least:
+            self.enqueue(2 * least, most)
+
+    def held_by(self, worker: WorkerProcess) -> set[tuple[str, int]]:
+        """The claims that a worker has, as the store knows them: id and epoch."""
+        rows = self.scene.sql("SELECT id, epoch, worker FROM tenure.jobs WHERE state = 'running'")
+        return {(str(job), epoch) for job, epoch, name in rows if name.split(":")[1] == str(worker.pid)}
+
+    def beats(self, workers: Iterable[WorkerProcess]) -> None:
+        """Wait until all of these have said anew that they live."""
+        for worker in workers:
+            before = self._seen(worker)
+            until(lambda w=worker, b=before: self._seen(w) != b)  # type: ignore[misc]
+
+    def _seen(self, worker: WorkerProcess) -> int:
+        rows = self.scene.sql("SELECT id, seen_at FROM tenure.workers")
+        return max((seen for name, seen in rows if name.split(":")[1] == str(worker.pid)), default=0)
+
+    def set_clock(self, ahead: int, worker: WorkerProcess | None = None) -> None:
+        """Their clock, or that of one of them, is so many seconds ahead."""
+        name = "clock" if worker is None else f"clock-{worker.pid}"
+        new = self.scene.folder / f"{name}.new"
+        new.write_text(str(ahead))
+        new.rename(self.scene.folder / name)
+
+    def refused(self) -> int:
+        """How many claims were lost, and their workers told."""
+        logs: list[Path] = [worker._log for worker in self.workers]
+        return sum(len(_LOST.findall(log.read_text(errors="replace"))) for log in logs)
+
+    def balances(self, within: float = 90.0) -> Balance:
+        """Wait for the end of every job; all are done, none has crashed, and the store is sound."""
+        at_rest(self.scene.q, within)
+        sums = balance(self.scene.q, self.acks.read(), tried=(), effects=self.effects.read(), allow=("done",))
+        blamed = self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'")
+        assert (sums.crashes, blamed) == (0, []), f"somebody was blamed: {blamed[:3]}"
+        attempts = {job.attempt for job in self.scene.jobs(self.acks.read())}
+        assert attempts == {1}, "a lost lease burnt an attempt"
+        intact(self.scene.url)
+        return sums

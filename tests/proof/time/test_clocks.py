@@ -1,0 +1,57 @@
+"""Clocks that jump by an hour while jobs run, and workers whose clocks differ.
+
+On PostgreSQL the database's clock decides, so the clock of a worker's machine means nothing. On SQLite the machine's clock is the
+store's: when it leaps, leases may look over, and what is lost by that has not crashed.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.proof import depth
+from tests.proof.tally import Tally
+from tests.proof.time.crew import Crew
+from tests.support.workers import Scene, until
+
+JUMPS = depth.of(test=2, proof=20)
+_HOUR = 3_600
+
+
+@pytest.mark.timeout(depth.of(test=120, proof=600))
+def test_a_clock_that_jumps_an_hour_forth_and_back_costs_nobody_a_crash_or_an_attempt(
+    scene: Scene, seed: int, tally: Tally
+) -> None:
+    draw = random.Random(f"{seed}-jumps")
+    crew = Crew(scene, draw, 2, "10s")
+    for jump in range(JUMPS):
+        crew.supply(8, 2.0)
+        for worker in crew.workers:
+            until(lambda w=worker: crew.held_by(w))  # type: ignore[misc]
+        crew.set_clock(_HOUR if jump % 2 == 0 else draw.choice((0, -_HOUR)))
+        crew.enqueue(4, 0.5)
+        crew.beats(crew.workers)
+    crew.set_clock(0)
+    sums = crew.balances()
+    if scene.url.startswith("postgresql"):
+        assert sums.doubled == 0, "a worker's own clock took a job from somebody"
+    tally(jumps=JUMPS, jobs=sums.acked, run_twice=sums.doubled, refused=crew.refused(), losses=sums.losses)
+
+
+@pytest.mark.parametrize("scene", ["postgres"], indirect=True)
+def test_workers_whose_clocks_are_an_hour_apart_take_nothing_from_each_other_and_start_nothing_early(
+    scene: Scene, seed: int, tally: Tally
+) -> None:
+    draw = random.Random(f"{seed}-skew")
+    crew = Crew(scene, draw, 3, "5s")
+    for worker, ahead in zip(crew.workers, (-_HOUR, 0, _HOUR), strict=True):
+        crew.set_clock(ahead, worker)
+        worker.says("works on")
+    crew.enqueue(depth.of(test=20, proof=200), 1.0)
+    later = crew.enqueue(depth.of(test=10, proof=50), 0.3, delay="3s")
+    sums = crew.balances()
+    assert sums.doubled == 0
+    early = [job for job in scene.jobs(later) if job.started_at is None or job.started_at < job.run_at]
+    assert not early
+    tally(jobs=sums.acked, skewed_workers=3, losses=sums.losses)

@@ -1,0 +1,87 @@
+"""Workers that are stopped (SIGSTOP) past their lease: others take over, and who wakes up changes nothing and has no crash to answer for."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import pytest
+
+from tests.proof import depth
+from tests.proof.tally import Tally
+from tests.proof.time.crew import Crew
+from tests.support.workers import Scene, WorkerProcess, until
+
+PARTS = depth.of(test=1, proof=5)
+STOPS = depth.of(test=2, proof=20)
+_LEASE = "2s"
+_TOO_OLD = 36.0
+"""When a beat is so old that whoever took over has counted a crash."""
+_LONGEST = 20.0
+"""How long a stopped worker's jobs may take to be taken over before the stop itself is the reason: it may have been stopped in
+the midst of a transaction, with the file's lock or the row's in its hands."""
+
+
+def stop_busy(crew: Crew, worker: WorkerProcess) -> set[tuple[str, int]]:
+    """Stop a worker while it holds jobs; which ones."""
+    while True:
+        until(lambda: crew.held_by(worker))
+        worker.send(signal.SIGSTOP)
+        if held := crew.held_by(worker):
+            return held
+        worker.send(signal.SIGCONT)
+
+
+def taken_over(crew: Crew, held: set[tuple[str, int]]) -> bool:
+    """Wait until others have these jobs; whether they could have them."""
+    deadline = time.monotonic() + _LONGEST
+    while time.monotonic() < deadline:
+        epochs = {job: epoch for job, epoch, _ in crew.scene.sql("SELECT id, epoch, state FROM tenure.jobs")}
+        if all(epochs.get(job, epoch + 1) > epoch for job, epoch in held):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.timeout(depth.of(test=120, proof=600))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_jobs_of_a_worker_that_stands_still_are_done_by_others_and_nobody_is_blamed(
+    part: int, scene: Scene, seed: int, tally: Tally
+) -> None:
+    draw = random.Random(f"{seed}-stops-{part}")
+    crew = Crew(scene, draw, 3, _LEASE)
+    for worker in crew.workers:
+        worker.says("works on")
+    stops = 0
+    while stops < STOPS:
+        crew.supply(12, 1.5)
+        asleep = draw.sample(crew.workers, 2)
+        held = {job for worker in asleep for job in stop_busy(crew, worker)}
+        if not taken_over(crew, held):
+            tally(locks_held=1)
+        for worker in asleep:
+            worker.send(signal.SIGCONT)
+        crew.beats(asleep)
+        stops += len(asleep)
+        tally(stops=len(asleep), taken_over=len(held))
+    sums = crew.balances()
+    tally(jobs=sums.acked, run_twice=sums.doubled, refused=crew.refused(), losses=sums.losses)
+
+
+@pytest.mark.proof
+def test_a_worker_that_stands_still_until_it_is_taken_for_dead_takes_the_crash_back(
+    scene: Scene, seed: int, tally: Tally
+) -> None:
+    draw = random.Random(f"{seed}-long-stop")
+    crew = Crew(scene, draw, 2, "5s")
+    crew.enqueue(8, 1.0)
+    held = stop_busy(crew, crew.workers[0])
+    stopped = time.monotonic()
+    until(lambda: time.monotonic() - stopped > _TOO_OLD)
+    crew.enqueue(8, 1.0)
+    assert taken_over(crew, held)
+    crew.workers[0].send(signal.SIGCONT)
+    crew.beats(crew.workers)
+    at = crew.balances()
+    tally(stops=1, jobs=at.acked, losses=at.losses)
