@@ -6,6 +6,7 @@ Ids are made by the client, so an enqueue whose answer was lost is simply asked 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from tenure.errors import StoreError
@@ -98,7 +99,7 @@ def enqueue_plain(
     if can.tells:
         # The other ways to enqueue tell in the statement that stores; a bulk copy cannot.
         yield Statement("tell", {"now": now})
-    return [Enqueued(i, inserted=True) for i in ids]
+    return list(map(Enqueued._make, zip(ids, repeat(True))))
 
 
 def holder(row: Row, *, now: int | None) -> Plan[JobId | None]:
