@@ -43,6 +43,7 @@ def place(up: Running) -> str:
 
 
 def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    tenure.open(f"sqlite:///{tmp_path}/jobs.db").close()
     with running(tmp_path, *SERVE) as served:
         said = json.loads(served.line())
         assert not said["login"]
@@ -58,6 +59,7 @@ def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Pa
 
 
 def test_a_token_is_asked_for_where_one_is_named(tmp_path: Path) -> None:
+    tenure.open(f"sqlite:///{tmp_path}/jobs.db").close()
     with running(tmp_path, *SERVE, "--token", "env:DESK", DESK=TOKEN) as served:
         url = json.loads(served.line())["url"]
         with pytest.raises(HTTPError) as caught:
@@ -65,6 +67,13 @@ def test_a_token_is_asked_for_where_one_is_named(tmp_path: Path) -> None:
         assert caught.value.code == 401
         caught.value.close()
         assert told(url + "api/me", TOKEN)["role"] == "operator"
+
+
+def test_a_file_that_is_not_there_is_not_shown_as_an_empty_store(tmp_path: Path) -> None:
+    answer = tenure_command(tmp_path, "dashboard", "--port", "0", url="sqlite:///typo.db")
+    assert answer.returncode == 1
+    assert "there is no file 'typo.db' here; say where the jobs are" in answer.stderr
+    assert not (tmp_path / "typo.db").exists()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

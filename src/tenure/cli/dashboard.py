@@ -65,7 +65,7 @@ def serve_(
     Anywhere but on this machine one must log in: with a password or a token, as an operator or as a viewer. It speaks
     plain http; put a proxy with a certificate before it.
     """
-    from tenure.cli.desk.opening import place_of
+    from tenure.cli.desk.opening import must_be_there, place_of
     from tenure.cli.serving import bind, serve
     from tenure.cli.showing import dashboard_config, send_at_once
     from tenure.config import locate
@@ -83,6 +83,9 @@ def serve_(
 
     settings = _settings(**access)
     settings.check_address(host)
+    must_be_there(
+        place, "say where the jobs are with --url, an app or $TENURE_URL; `tenure migrate` makes the file"
+    )
     bound = bind(host, port)
     send_at_once(bound.listening)
     config = dashboard_config(asgi(App(place), settings, close=True), grace=seconds)

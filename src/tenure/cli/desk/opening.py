@@ -18,6 +18,7 @@ __all__ = [
     "NotFound",
     "id_of",
     "json_option",
+    "must_be_there",
     "place_of",
     "store_options",
     "the_queue",
@@ -86,13 +87,17 @@ def place_of(url: str | None, app: str | None) -> str:
 def the_queue(url: str | None, app: str | None) -> Iterator[Queue]:
     """The queue that is there; a file that is not is no empty store, but a mistake."""
     import tenure
-    from tenure.config import SqlitePlace, locate
 
     chosen = place_of(url, app)
-    place = locate(chosen)
-    if isinstance(place, SqlitePlace) and not Path(place.path).exists():
-        raise click.ClickException(
-            f"there is no file {place.path!r} here; say where the jobs are with --url, --app or $TENURE_URL"
-        )
+    must_be_there(chosen, "say where the jobs are with --url, --app or $TENURE_URL")
     with tenure.open(chosen) as queue:
         yield queue
+
+
+def must_be_there(url: str, fix: str) -> None:
+    """A SQLite file that is not there would be made, and an empty store shown in place of the one that was meant."""
+    from tenure.config import SqlitePlace, locate
+
+    place = locate(url)
+    if isinstance(place, SqlitePlace) and not Path(place.path).exists():
+        raise click.ClickException(f"there is no file {place.path!r} here; {fix}")
