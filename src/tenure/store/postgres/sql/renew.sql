@@ -1,6 +1,6 @@
 -- renew: pushes the leases of held claims forward, and knows those that have started; rows somebody has locked are passed over.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
-c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint) ORDER BY id)
+c AS MATERIALIZED (SELECT * FROM json_to_recordset(:claims::text::json) AS c(id uuid, epoch bigint))
 UPDATE tenure.jobs j SET lease_until = n.now + :lease::bigint,
     doubt = CASE WHEN j.id::text IN (SELECT json_array_elements_text(:started::text::json)) THEN NULL ELSE j.doubt END
 FROM n

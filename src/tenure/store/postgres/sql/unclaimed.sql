@@ -2,4 +2,4 @@
 SELECT j.id::text AS id, j.seq, j.epoch, j.group_key, tenure.micros(:now::bigint) AS now
 FROM tenure.jobs j
 WHERE j.id = ANY (ARRAY(SELECT id FROM json_to_recordset(:ids::text::json) AS r(id uuid))) AND j.state <> 'running'
-ORDER BY j.id FOR UPDATE OF j SKIP LOCKED
+FOR UPDATE OF j SKIP LOCKED

@@ -1,0 +1,134 @@
+"""Every guard in every SQL statement is there for a reason: without it, a named test fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import apsw
+import psycopg
+import pytest
+
+from tenure.store.dialect import parameters_of
+from tenure.store.open import script_at
+from tests.proof import depth
+from tests.proof.guards.mutants import STORES, Mutant, StoreName, mutants, mutants_of
+from tests.proof.guards.table import harmless, read_table, shown
+from tests.proof.tally import Tally
+from tests.support.child import ROOT
+from tests.support.fresh import postgres_schema
+from tests.support.postgres import VARIABLE
+
+PARTS = 16
+"""So many tests share the mutants in `make proof`."""
+SHARE = 6
+"""So many mutants of each store are played in `make test`."""
+_SLOW = (":lock-", ":skip-")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_guard_has_a_line_in_the_table(store: StoreName) -> None:
+    table, reasons = read_table(store), harmless(store)
+    wanted = {m.name: shown(m) for m in mutants(store)}
+    assert {name: line.what for name, line in table.items()} == wanted, (
+        f"run `python -m tests.proof.guards.search {store}`"
+    )
+    assert [name for name, line in table.items() if not line.test and line.why != reasons.get(name)] == []
+    assert [name for name in reasons if name not in wanted or table[name].test] == []
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_test_of_the_table_is_there(store: StoreName) -> None:
+    texts: dict[str, str] = {}
+    for line in read_table(store).values():
+        if line.test:
+            file, _, name = line.test.partition("::")
+            text = texts.setdefault(file, (ROOT / file).read_text("utf-8"))
+            assert f"def {name.partition('[')[0]}(" in text, line
+
+
+def test_rules_find_what_guards_a_statement() -> None:
+    text = """-- take: an example.
+    UPDATE tenure_jobs SET state = 'running' WHERE seq IN (
+        SELECT j.seq FROM tenure_jobs j WHERE j.state = 'ready' AND (j.expires_at IS NULL OR j.expires_at > :now)
+          AND j.run_at BETWEEN :low AND :high
+        ORDER BY j.run_at, j.seq DESC LIMIT :limit)"""
+    found = {m.name: m.what for m in mutants_of("sqlite", "take.sql", text)}
+    assert found == {
+        "take.sql:seq-1": " ".join(text.partition("WHERE ")[2].split()) + " → true",
+        "take.sql:state-1": "j.state = 'ready' → true",
+        "take.sql:expires_at-1": "(j.expires_at IS NULL OR j.expires_at > :now) → true",
+        "take.sql:run_at-1": "j.run_at BETWEEN :low AND :high → true",
+        "take.sql:order-1": "ORDER BY j.run_at → j.run_at DESC",
+        "take.sql:order-2": "ORDER BY j.seq DESC → j.seq",
+        "take.sql:limit-1": "LIMIT :limit → LIMIT -1",
+    }
+
+
+def test_sqlite_takes_every_mutant_for_a_statement(tmp_path: Path) -> None:
+    link = apsw.Connection(":memory:")
+    link.execute(script_at(f"sqlite:///{tmp_path}/jobs.db")).fetchall()
+    for mutant in mutants("sqlite"):
+        link.execute(f"EXPLAIN {mutant.text}", dict.fromkeys(parameters_of(mutant.text)))
+    link.close()
+
+
+def test_postgresql_takes_every_mutant_for_a_statement(postgres_url: str) -> None:
+    with postgres_schema(postgres_url) as schema, psycopg.connect(postgres_url, autocommit=True) as link:
+        link.execute(script_at(f"{postgres_url}?schema={schema}").encode())
+        for mutant in mutants("postgres"):
+            at = {p: f"${n}" for n, p in enumerate(parameters_of(mutant.text), 1)}
+            text = _PARAMETER.sub(lambda m, at=at: at[m[1]], mutant.text).replace("tenure.", f'"{schema}".')  # type: ignore[misc]
+            link.execute(f"PREPARE looked_at AS {text}".encode())
+            link.execute("DEALLOCATE looked_at")
+
+
+def killable(store: StoreName) -> list[Mutant]:
+    """Those that have a test."""
+    table = read_table(store)
+    return [m for m in mutants(store) if table[m.name].test]
+
+
+def survivors(chosen: list[Mutant]) -> list[str]:
+    """Which of these mutants are not killed by their tests, played in a process (and a database) of their own."""
+    lines = [
+        json.dumps({"store": m.store, "name": m.name, "test": read_table(m.store)[m.name].test})
+        for m in chosen
+    ]
+    environment = {**os.environ, "PYTEST_XDIST_WORKER": f"guards_{uuid4().hex[:12]}", "TENURE_DEPTH": "test"}
+    assert environment.get(VARIABLE)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.proof.guards.playing"],
+        check=False, input="\n".join(lines), capture_output=True, text=True, cwd=ROOT, env=environment, timeout=570,
+    )  # fmt: skip
+    told = [line.partition("guards: ")[2] for line in ended.stdout.splitlines() if "guards: " in line]
+    assert len(told) == len(chosen), ended.stdout[-3000:] + ended.stderr[-3000:]
+    answers = [json.loads(line) for line in told]
+    return [f"{a['store']}/{a['name']} by {a['test']} {a['why']}" for a in answers if not a["killed"]]
+
+
+def chosen_of(part: int, seed: int) -> list[Mutant]:
+    """This part's mutants: in `make test` a few that are killed quickly, drawn by the seed."""
+    if depth.DEPTH == "test":
+        draw = random.Random(f"{seed}-guards")
+        quick = [
+            [m for m in killable(store) if not any(word in m.name for word in _SLOW)] for store in STORES
+        ]
+        return [mutant for store in quick for mutant in draw.sample(store, SHARE)]
+    return [mutant for store in STORES for mutant in killable(store)][part::PARTS]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(depth.of(test=1, proof=PARTS)))
+def test_every_mutant_is_killed(part: int, seed: int, tally: Tally) -> None:
+    chosen = chosen_of(part, seed)
+    left = survivors(chosen)
+    tally(mutants=len(chosen), killed=len(chosen) - len(left))
+    assert left == []
