@@ -102,6 +102,7 @@ def of(server: PostgresServer, password: str, **options: str) -> str:
     return f"postgresql://owner:{quote(password)}@127.0.0.1:{server.port}/postgres?connect_timeout=5{more}"
 
 
+@pytest.mark.timeout(400)
 def test_the_password_of_a_store_that_works_fails_and_comes_back_is_nowhere(
     server: PostgresServer, heard: Aviary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:

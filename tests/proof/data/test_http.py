@@ -53,6 +53,7 @@ def house(direct: dict[str, str]) -> House:
     return made
 
 
+@pytest.mark.timeout(400)
 def test_a_gateway_on_postgresql_gives_only_documented_answers(
     house: House, direct: dict[str, str], heard: Aviary, seed: int, tally: Tally
 ) -> None:
@@ -62,7 +63,7 @@ def test_a_gateway_on_postgresql_gives_only_documented_answers(
         gateway = tenure.gateway.asgi(house.app, {"inline_secrets": True, "sources": sources(telegram.url)})
         asked = Direct(gateway)
         try:
-            for sent in drawn(sents(), depth.of(test=60, proof=1_500), seed):
+            for sent in drawn(sents(), depth.of(test=50, proof=700), seed):
                 assert isinstance(sent, Sent)
                 start, end = asked.ask(sent, 2)
                 statuses[start["status"]] += 1
@@ -96,6 +97,7 @@ _BODIES = (
 _HEADERS = ("Bearer {}", "bearer  {}", "Basic e30=", "Token {}", "", "Bearer")
 
 
+@pytest.mark.timeout(400)
 def test_a_dashboard_gives_only_documented_answers(
     direct: dict[str, str], heard: Aviary, seed: int, tally: Tally
 ) -> None:
@@ -106,7 +108,7 @@ def test_a_dashboard_gives_only_documented_answers(
         job = desk.dead(payload={"password": CANARY})
         served = desk.serve(DashboardSettings(operator_token=token, mask_operators=True))
         csrf = served.get("/api/me", token=token).json["csrf"]
-        count = depth.of(test=120, proof=2_500)
+        count = depth.of(test=100, proof=2_000)
         texts = zip(mutants(_QUERIES, count, rng), mutants(_BODIES, count, rng), strict=True)
         for asked, body in texts:
             headers = {"Authorization": rng.choice((*_HEADERS[:1],) * 20 + _HEADERS[1:4]).format(token)}

@@ -48,8 +48,9 @@ def q(request: pytest.FixtureRequest, direct: dict[str, str]) -> Iterator[tenure
         yield made
 
 
+@pytest.mark.timeout(400)
 def test_every_payload_comes_back_byte_for_byte(q: tenure.Queue, seed: int, tally: Tally) -> None:
-    values = drawn(_values, depth.of(test=100, proof=2_000), seed)
+    values = drawn(_values, depth.of(test=80, proof=800), seed)
     rng = random.Random(f"{seed}-payloads")
     sent: dict[str, Any] = {}
     while values:
@@ -81,8 +82,9 @@ _errors = _texts | st.text(min_size=1, max_size=200).map(lambda text: text * 200
 )  # fmt: skip
 
 
+@pytest.mark.timeout(400)
 def test_every_failure_is_kept_whatever_its_text_is(q: tenure.Queue, seed: int, tally: Tally) -> None:
-    texts = drawn(_errors, depth.of(test=60, proof=1_000), seed)
+    texts = drawn(_errors, depth.of(test=60, proof=600), seed)
     q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in range(len(texts))])
     claims = q.claim(10_000)
     assert len(claims) == len(texts)

@@ -104,6 +104,7 @@ def in_words(error: tenure.TenureError, text: str) -> None:
     assert 0 < len(str(error)) < 1_000 or isinstance(error, GatewayRefused), text
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("target", TARGETS)
 def test_whatever_is_written_is_understood_or_refused_in_words(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, tally: Tally
@@ -132,6 +133,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.timeout(400)
 def test_every_store_answers_a_filter_alike(direct: dict[str, str], seed: int, tally: Tally) -> None:
     rng = random.Random(f"{seed}-words-stores")
     queues = {name: tenure.open(url) for name, url in direct.items()}
