@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 _PR_SET_CHILD_SUBREAPER = 36
+_WORDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(modules: list[str]) -> None:
@@ -32,10 +33,12 @@ def main(modules: list[str]) -> None:
     assert threading.active_count() == 1, threading.enumerate()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # Whoever asked decides when this ends, not a Ctrl-C meant for it: somebody has to see the others off.
+    before = {word: signal.signal(word, signal.SIG_IGN) for word in _WORDS}
     ended: dict[int, int] = {}
     for asked in _lines():
         _bury(ended)
-        os.write(1, json.dumps(_answer(asked, ended)).encode() + b"\n")
+        os.write(1, json.dumps(_answer(asked, ended, before)).encode() + b"\n")
     while mine := list(_children()):
         for pid in mine:
             with suppress(ProcessLookupError):
@@ -44,11 +47,13 @@ def main(modules: list[str]) -> None:
                 os.waitpid(pid, 0)
 
 
-def _answer(asked: dict[str, Any], ended: dict[int, int]) -> int | None:
+def _answer(asked: dict[str, Any], ended: dict[int, int], before: dict[signal.Signals, Any]) -> int | None:
     match asked["do"]:
         case "start":
             pid = os.fork()
             if pid == 0:
+                for word, heard in before.items():
+                    signal.signal(word, heard)
                 _become(asked["run"], asked["args"], asked["log"])
             return pid
         case "kill":

@@ -113,7 +113,7 @@ def _play(pair: Pair, crowd: Crowd, chance: random.Random) -> str:
     # A line that never runs empty, so that a dip is a fault's and nobody else's.
     answers = crowd.scene.q.enqueue_many([tenure.NewJob(kind="waits", payload={})] * _LINE_OF)
     Acks(crowd.scene.folder / "acks-line").add(*(answer.id for answer in answers))
-    populate(crowd, slots=3)
+    populate(crowd, slots=3, pace=0.2)
     storm = Storm(crowd, chance)
     time.sleep(_CALM)
     began = time.time()
@@ -128,14 +128,24 @@ def _play(pair: Pair, crowd: Crowd, chance: random.Random) -> str:
     storm.strike("failover", lambda: pair.fail_over("kill"))
     time.sleep(_CALM)
     ended = time.time()
+    _send_home(crowd.scene.q)
     crowd.rest()
-    made = crowd.balance()
+    made = crowd.balance("cancelled")
     for fault in storm.faults:
         say(
             f"{fault.what}: away {fault.back - fault.began:.2f} s, back at work {fault.recovered - fault.back:.2f} s later"
         )
     say(f"{made}")
     return draw(per_tenth(crowd), storm.faults, began, ended)
+
+
+def _send_home(q: tenure.Queue) -> None:
+    """Cancel what is left of the line."""
+    line, after = tenure.Filter(states=["pending"]), None
+    while True:
+        after = q.cancel_many(line, limit=10_000, after=after).after
+        if after is None:
+            return
 
 
 def main() -> None:

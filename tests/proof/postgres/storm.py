@@ -41,12 +41,12 @@ class Fault:
     """Every worker had settled a job that it finished after that."""
 
 
-def populate(crowd: Crowd, slots: int = 10) -> None:
+def populate(crowd: Crowd, slots: int = 10, pace: float = 0.01) -> None:
     """Two workers and two producers."""
     for name in ("worker-a", "worker-b"):
         crowd.add_worker(name, "-c", f"{slots}", "--lease", "5s", "--poll", "500ms", "--children", "1")
-    crowd.add_producer("producer-a", 0.01)
-    crowd.add_producer("producer-b", 0.01, "async")
+    crowd.add_producer("producer-a", pace)
+    crowd.add_producer("producer-b", pace, "async")
     for actor in crowd.actors:
         crowd.see(actor)
 
