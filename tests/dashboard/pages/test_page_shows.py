@@ -34,7 +34,7 @@ def test_a_worker_is_shown_with_its_memory_and_its_version(browser: Browser, lig
         with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
             row = tab.go("workers").locator("tbody tr")
             expect(row.locator("[data-memory]")).to_have_text(re.compile(r"^\d+ MB$|GB$"))
-            expect(row.locator("[data-version]")).to_contain_text(f"{tenure.__version__}, py 3.")
+            expect(row.locator("[data-version]")).to_contain_text(f"tenure {tenure.__version__}, Python 3.")
             tab.clean()
     finally:
         worker.stop()

@@ -8,10 +8,11 @@ const list = (given) => (Array.isArray(given) ? given.map(text).join(", ") : tex
 
 function Row({ one }) {
   const running = one.jobs || [], said = one.about || {}, busy = Math.max(one.busy || 0, running.length);
-  return html`<tr><td class="mono clip" title=${text(one.id)}>${text(one.id)}</td>
+  const made = [said.version && `tenure ${text(said.version)}`, said.python && `Python ${text(said.python)}`].filter(Boolean).join(", ");
+  return html`<tr><td class="clip" title=${text(one.id)}><span class="mono">${text(one.id)}</span><br /><span class="faint" data-version>${made && `${made}, `}started <${When} at=${one.started_at} /></span></td>
     <td class="r num">${count(busy)} / ${one.slots ? count(one.slots) : "–"}</td><td>${one.slots > 0 && html`<meter min="0" max=${one.slots} value=${busy}></meter>`}</td>
-    <td class="clip" title=${list(one.queues)}>${list(one.queues) || "any"}</td><td class="clip" title=${list(one.kinds)}>${list(one.kinds) || "any"}</td><td class="num"><${When} at=${one.seen_at} /></td><td class="num"><${When} at=${one.started_at} /></td>
-    <td class="r num" data-memory>${bytes(said.rss)}</td><td class="num faint" data-version>${[said.version, said.python && `py ${text(said.python)}`].filter(Boolean).map(text).join(", ") || "–"}</td>
+    <td class="clip narrow" title=${list(one.queues)}>${list(one.queues) || "any"}</td><td class="clip narrow" title=${list(one.kinds)}>${list(one.kinds) || "any"}</td><td class="num"><${When} at=${one.seen_at} /></td>
+    <td class="r num" data-memory>${bytes(said.rss)}</td>
     <td class="r num">${count(said.waiting)}</td><td class="r num">${said.stuck ? html`<span class="err">${count(said.stuck)}</span>` : count(said.stuck)}</td><td class="r num">${count(said.ended)}</td>
     <td>${running.slice(0, 6).map((job) => html`<${JobLink} id=${job.id} /> `)}${running.length > 6 && html`<span class="faint">+${running.length - 6}</span>`}</td></tr>`;
 }
@@ -19,6 +20,6 @@ function Row({ one }) {
 export function Workers() {
   const load = useLoad("workers", { every: 2000 });
   return html`<${Page} title="Workers"><${Shown} load=${load}>${(data) => (data.workers.length
-    ? html`<div class="scroll"><table><thead><tr><th>Worker</th><th class="r">Busy</th><th></th><th>Queues</th><th>Kinds</th><th>Seen</th><th>Started</th><th class="r">Memory</th><th>Version</th><th class="r">Held</th><th class="r">Stuck</th><th class="r">Ended</th><th>Runs now</th></tr></thead><tbody>${data.workers.map((one) => html`<${Row} key=${one.id} one=${one} />`)}</tbody></table></div>`
-    : html`<${Empty} title="No worker is alive">Nothing is run until one starts: <span class="mono">tenure worker --app module:app</span>.<//>`)}<//><//>`;
+    ? html`<div class="scroll"><table><thead><tr><th>Worker</th><th class="r">Busy</th><th></th><th>Queues</th><th>Kinds</th><th>Seen</th><th class="r">Memory</th><th class="r">Held</th><th class="r">Stuck</th><th class="r">Ended</th><th>Runs now</th></tr></thead><tbody>${data.workers.map((one) => html`<${Row} key=${one.id} one=${one} />`)}</tbody></table></div>`
+    : html`<${Empty} title="No worker is alive">Nothing is run until one starts: <span class="mono">tenure worker module:app</span>.<//>`)}<//><//>`;
 }
