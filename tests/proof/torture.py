@@ -44,7 +44,6 @@ class Sums:
     """What all rounds did."""
 
     seed: int
-    minutes: float
     command: str
     rounds: int = 0
     seconds: float = 0.0
@@ -69,7 +68,8 @@ class Sums:
 def main(given: list[str]) -> int:
     """Play; the exit code."""
     asked = _asked(given)
-    sums = Sums(asked.seed, asked.minutes, f"make torture MINUTES={asked.minutes:g} SEED={asked.seed}")
+    only = f' ARGS="-- {" ".join(asked.pytest)}"' if asked.pytest else ""
+    sums = Sums(asked.seed, f"make torture MINUTES={asked.minutes:g} SEED={asked.seed}{only}")
     end = time.monotonic() + asked.minutes * 60
     began = time.monotonic()
     while time.monotonic() < end and (asked.keep_going or not sums.failed):
