@@ -99,6 +99,10 @@ class Terminal:
         assert text in self.screen, self.screen
         return self.screen
 
+    def resize(self, columns: int) -> None:
+        """Make its window so wide."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+
     def type(self, text: str) -> None:
         """Type on its keyboard."""
         os.write(self._master, text.encode())

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from urllib.parse import quote
+from uuid import uuid4
 
+import psycopg
 import pytest
 
 import tenure
+from tenure.config import PostgresPlace, locate
 from tests.cli.desk import Desk, dead
 
 
@@ -107,6 +111,39 @@ def test_on_a_terminal_it_shows_asks_and_tells_how_far_it_is(desk: Desk) -> None
         assert "[########################] 3 of 3" in terminal.screen
         assert "3 retried" in terminal.screen
     assert states(desk) == {"ready": 3}
+
+
+def test_on_a_narrow_terminal_the_bar_stays_on_its_line(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 20)
+    with desk.terminal("retry", "state:dead", "--yes", "--rate", "10/s") as terminal:
+        terminal.resize(30)
+        terminal.until("of 20")
+        assert terminal.end() == 0
+    bars = [line for line in re.split(r"[\r\n]", terminal.screen) if line.startswith("[")]
+    assert bars
+    assert all(len(bar.removesuffix("\x1b[K")) < 30 for bar in bars)
+
+
+def test_a_role_that_may_only_look_is_refused_in_one_sentence(postgres_desk: Desk) -> None:
+    """There is nothing to go on with: the same command would be refused again."""
+    with postgres_desk.queue() as q:
+        dead(q, 2)
+    role, place = f"r_{uuid4().hex[:12]}", locate(postgres_desk.url)
+    assert isinstance(place, PostgresPlace)
+    with psycopg.connect(place.conninfo, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role}".encode())
+        try:
+            admin.execute(f'GRANT USAGE ON SCHEMA "{place.schema}" TO {role}'.encode())
+            admin.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{place.schema}" TO {role}'.encode())
+            as_role = f"{postgres_desk.url}&options={quote(f'-c role={role}')}"
+            told = postgres_desk.run("retry", "state:dead", "--yes", url=as_role)
+        finally:
+            admin.execute(f"DROP OWNED BY {role}".encode())
+            admin.execute(f"DROP ROLE {role}".encode())
+    assert (told.code, told.out) == (1, "")
+    assert told.err.startswith("Error: this role may not do that: permission denied for ")
+    assert "goes on with the rest" not in told.err
 
 
 def test_who_says_no_has_changed_nothing(desk: Desk) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import socket
 from pathlib import Path
 
 import tenure
@@ -105,6 +107,28 @@ def test_a_queue_is_paused_and_resumed(desk: Desk) -> None:
     assert desk.run("resume", "mial", "--json").json == {"mial": True}
     assert desk.run("resume", "mail").code == 3
     assert set(desk.run("pause", "mail", "--json").json) == {"mail"}
+
+
+def test_what_is_done_is_kept_in_the_audit_with_who_did_it(desk: Desk) -> None:
+    with desk.queue() as q:
+        dead(q, 3)
+        q.schedule("digest", "@daily", "send")
+    done = (
+        ("retry", "state:dead", "--yes"), ("cancel", "kind:send", "--yes"), ("purge", "state:cancelled", "--yes"), ("pause", "mail"),
+        ("resume", "mail", "other"), ("cron", "run", "digest"), ("cron", "pause", "digest"), ("cron", "resume", "digest"),
+    )  # fmt: skip
+    for command in done:
+        assert desk.run(*command).code == 0
+    for nothing in (("retry", "state:dead", "--yes"), ("cancel", "kind:send", "--dry-run"), ("stats",)):
+        desk.run(*nothing)
+    with desk.queue() as q:
+        kept = [*reversed(q.audits())]
+    assert [(one.action, one.what, one.count) for one in kept] == [
+        ("retry", "state:dead", 3), ("cancel", "kind:send", 3), ("purge", "state:cancelled", 3), ("pause", "mail", 1),
+        ("resume", "mail", 1), ("run_cron", "digest", 1), ("pause_cron", "digest", 1), ("resume_cron", "digest", 1),
+    ]  # fmt: skip
+    assert {one.who for one in kept} == {f"cli {getpass.getuser()}@{socket.gethostname()}"}
+    assert kept[0].said == "3 retried"
 
 
 def test_it_works_on_postgresql(postgres_desk: Desk) -> None:

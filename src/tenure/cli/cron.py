@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tenure.cli.desk.keeping import keep
 from tenure.cli.desk.knowing import complete_schedules
 from tenure.cli.desk.opening import NotFound, json_option, store_options, the_queue
 from tenure.cli.desk.screen import ago, echo_json, now, paint, plain, table, when
@@ -81,6 +82,8 @@ def pause(name: str, as_json: bool, url: str | None, app: str | None) -> None:
     with the_queue(url, app) as queue:
         _find(queue, name)
         changed = queue.pause_schedule(name)
+        if changed:
+            keep(queue, "pause_cron", name, "paused")
     _tell(name, "paused", changed, "is paused" if changed else "was paused already", as_json=as_json)
 
 
@@ -99,6 +102,8 @@ def resume(name: str, as_json: bool, url: str | None, app: str | None) -> None:
     with the_queue(url, app) as queue:
         _find(queue, name)
         changed = queue.resume_schedule(name)
+        if changed:
+            keep(queue, "resume_cron", name, "resumed")
     _tell(name, "resumed", changed, "fires again" if changed else "was not paused", as_json=as_json)
 
 
@@ -115,6 +120,13 @@ def run(name: str, as_json: bool, url: str | None, app: str | None) -> None:
     with the_queue(url, app) as queue:
         _find(queue, name)
         made = queue.run_schedule(name)
+        keep(
+            queue,
+            "run_cron",
+            name,
+            f"made job {made.id}" if made.inserted else f"job {made.id} was there",
+            count=int(made.inserted),
+        )
     if as_json:
         echo_json({"id": made.id, "inserted": made.inserted})
     else:

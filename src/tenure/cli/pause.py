@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tenure.cli.desk.keeping import keep
 from tenure.cli.desk.knowing import complete_queues
 from tenure.cli.desk.opening import json_option, store_options, the_queue
 from tenure.cli.desk.screen import echo_json, plain
@@ -29,6 +30,7 @@ def command(queues: tuple[str, ...], as_json: bool, url: str | None, app: str | 
         known = queue.counts(cap=_LOOK)
         for name in queues:
             queue.pause(name)
+            keep(queue, "pause", name, "paused")
         paused = queue.paused()
     if as_json:
         echo_json({name: since.isoformat() for name, since in paused.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tenure.cli.desk.keeping import keep
 from tenure.cli.desk.knowing import complete_queues
 from tenure.cli.desk.opening import NotFound, json_option, store_options, the_queue
 from tenure.cli.desk.screen import echo_json, plain
@@ -25,6 +26,8 @@ def command(queues: tuple[str, ...], as_json: bool, url: str | None, app: str | 
     """
     with the_queue(url, app) as queue:
         was = {name: queue.resume(name) for name in queues}
+        for name in (name for name, paused in was.items() if paused):
+            keep(queue, "resume", name, "resumed")
     if as_json:
         echo_json(was)
     else:

@@ -6,6 +6,7 @@ either way it is said how far it got, and where: `--after` goes on exactly there
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from tenure.cli.desk.keeping import keep
 from tenure.cli.desk.opening import INTERRUPTED, Misused, NotFound, id_of
 from tenure.cli.desk.screen import echo_json, number, plain
-from tenure.errors import StoreError
+from tenure.errors import StoreError, StoreRefused
 
 if TYPE_CHECKING:
     from tenure.client.queue import Queue
@@ -35,6 +37,8 @@ _SAMPLE: Final = 5
 _BATCH: Final = 500
 _SLICE: Final = 0.05
 _WIDTH: Final = 24
+_COLUMNS: Final = 80
+"""Of a terminal that does not say how wide it is."""
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)/(s|m|h)\Z")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
 
@@ -108,6 +112,7 @@ class Bulk:
             self._ask(counted)
         with self._stoppable():
             done, others = self._go(act, counted)
+            keep(self.queue, self.verb, self._filter(), self._said(done, others), count=done)
         self._tell(counted, done, others)
 
     def _filter(self) -> str:
@@ -142,6 +147,8 @@ class Bulk:
             try:
                 batch = act(self._reached, size)
             except StoreError as error:
+                if isinstance(error, StoreRefused) and not done:
+                    raise  # there is no rest to go on with: it would be refused again
                 self._failed = error
                 break
             done, self._reached = done + batch.changed, batch.after
@@ -163,11 +170,7 @@ class Bulk:
         if self.as_json:
             echo_json({"matched": counted.total, "more": counted.more, self.past: done, **others, "interrupted": not ended, "after": self._reached})  # fmt: skip
         else:
-            told = [
-                f"{number(done)} {self.past}",
-                *(f"{number(n)} {name}" for name, n in others.items() if n),
-            ]
-            click.echo(", ".join(told))
+            click.echo(self._said(done, others))
         if ended:
             return
         how = (
@@ -177,6 +180,10 @@ class Bulk:
         total = number(counted.total, more=counted.more)
         click.echo(f"{why}: {number(done)} of {total} {self.past}; {how} goes on with the rest", err=True)
         raise SystemExit(1 if self._failed is not None else INTERRUPTED - signal.SIGINT + self._stopped)
+
+    def _said(self, done: int, others: dict[str, int]) -> str:
+        told = (f"{number(n)} {name}" for name, n in others.items() if n)
+        return ", ".join([f"{number(done)} {self.past}", *told])
 
     def _rest(self, until: float) -> None:
         while not self._stopped and (left := until - time.monotonic()) > 0:
@@ -209,11 +216,13 @@ class _Bar:
         """So many are done."""
         if not self._on:
             return
-        share = min(done / self._total, 1.0)
-        full = int(share * _WIDTH)
         spent = max(time.monotonic() - self._began, 1e-3)
-        line = f"[{'#' * full}{'-' * (_WIDTH - full)}] {number(done)} of {number(self._total, more=self._more)}  {done / spent:,.0f}/s"
-        sys.stderr.write(f"\r{line}\033[K")
+        told = f"{number(done)} of {number(self._total, more=self._more)}  {done / spent:,.0f}/s"
+        room = (os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS) - 1
+        width = min(_WIDTH, max(room - len(told) - len("[] "), 0))
+        full = int(min(done / self._total, 1.0) * width)
+        line = f"[{'#' * full}{'-' * (width - full)}] {told}"
+        sys.stderr.write(f"\r{line[:room]}\033[K")
         sys.stderr.flush()
 
     def end(self) -> None:
