@@ -194,6 +194,21 @@ def test_repeating_ones_own_settle_after_a_replay_leaves_the_new_life_alone(q: t
     assert (before.state, seen(q, old.id)) == ("running", before)
 
 
+@pytest.mark.parametrize("name", ["done", "cancelled"])
+def test_repeating_ones_own_settle_after_the_next_life_has_ended_answers_as_the_first_did(
+    q: tenure.Queue, name: str
+) -> None:
+    old = start(q)
+    q.settle(old, OUTCOMES[name])
+    q.replay(old.id)
+    [new] = q.claim()
+    q.settle(new, tenure.Bury())
+    before = seen(q, old.id)
+    assert q.settle(old, OUTCOMES[name])
+    assert not q.settle(old, tenure.Fail("another end"))
+    assert seen(q, old.id) == before
+
+
 @every_outcome
 def test_stale_claims_among_fresh_ones_are_told_apart(
     place: Place, clock: MovedClock, outcome: tenure.Outcome

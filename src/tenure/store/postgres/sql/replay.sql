@@ -18,7 +18,8 @@ f AS MATERIALIZED (
            CASE WHEN f.group_key IS NULL THEN 'ready' ELSE 'waiting' END, f.queue, f.kind,
            f.queue || E'\x1f' || f.kind || E'\x1f' || to_char(f.rank + 32768, 'FM00000'), f.payload,
            f.unique_hash, f.group_key, f.parent, f.flow,
-           f.tenant, f.extra, f.settled_epoch, f.trace, f.outcome
+           f.tenant, f.extra, f.settled_epoch, CASE WHEN f.settled_epoch IS NULL OR f.outcome IS NULL THEN f.trace
+           ELSE right(coalesce(f.trace, ',') || f.settled_epoch || ':' || f.outcome || ',', 200) END, f.outcome
     FROM n, f
     ORDER BY f.seq
     ON CONFLICT DO NOTHING

@@ -4,6 +4,8 @@ UPDATE OR IGNORE tenure_jobs
 SET state = CASE WHEN group_key IS NULL THEN 'ready' ELSE 'waiting' END, run_at = :now,
     attempt = CASE WHEN :anew THEN 0 ELSE attempt END, crashes = CASE WHEN :anew THEN 0 ELSE crashes END,
     started_at = CASE WHEN :anew THEN NULL ELSE started_at END, expires_at = CASE WHEN :anew THEN NULL ELSE expires_at END,
+    trace = CASE WHEN settled_epoch IS NULL OR outcome IS NULL THEN trace
+            ELSE substr(coalesce(trace, ',') || settled_epoch || ':' || outcome || ',', -200) END,
     finished_at = NULL, cancel_at = NULL, worker = NULL, reason = NULL,
     error = NULL, result = NULL, progress = NULL, progress_note = NULL
 WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(:ids)) AND finished_at IS NOT NULL
