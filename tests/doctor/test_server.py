@@ -174,11 +174,28 @@ def test_a_role_that_may_only_enqueue(on_server: str) -> None:
     assert found["privileges"].level == "note"
     assert found["privileges"].found.startswith("this role may enqueue, but not work: it lacks DELETE on ")
     assert found["vacuum"].found == "transactions of other roles cannot be seen by this one"
-    # It may not ask to be told of jobs, so a worker of this role would not hear of them.
+    # It may not ask to be told of jobs: that says nothing of whether workers hear of them.
     assert (found["listen"].level, found["listen"].found) == (
-        "warning",
-        "a notification was not heard within 0.5 s",
+        "note",
+        "this role may not ask to be told of new jobs, as workers do",
     )
+
+
+def test_what_a_role_may_not_look_at_is_no_fault_of_the_store(on_server: str) -> None:
+    """A producer may not read schedules, workers or queues; a viewer reads all of it."""
+    rights = ("SELECT ON jobs, finished, ledger, sleepers", "INSERT ON jobs, requests, ledger, wakes")
+    with role(on_server, *rights) as url:
+        found = {finding.check: finding for finding in worse(url)}
+    assert found["cron"].level == "note"
+    assert found["cron"].found.startswith(
+        "it could not be looked at: this role may not do that: permission denied"
+    )
+    assert found["cron"].fix == "ask with the role of a viewer or a worker"
+    everything = f'SELECT ON ALL TABLES IN SCHEMA "{place_of(on_server).schema}"'
+    with role(on_server, everything) as url:
+        seen = {finding.check: finding.level for finding in worse(url)}
+    del seen["durability"]  # the tests' server is told not to sync
+    assert seen == {"privileges": "note", "vacuum": "note", "listen": "note"}
 
 
 def test_a_role_that_may_not_even_enqueue(on_server: str) -> None:

@@ -13,7 +13,7 @@ from tenure.doctor import backlog, file, hearing, jobs, schema, server, vacuum
 from tenure.doctor.finding import LEVELS, Finding
 from tenure.doctor.limits import Limits
 from tenure.doctor.patient import Patient
-from tenure.errors import TenureError
+from tenure.errors import StoreRefused, TenureError
 from tenure.store.base import Broken
 from tenure.store.open import open_store
 
@@ -109,5 +109,9 @@ def _looked(name: str, check: Check, limit: float) -> tuple[list[Finding], bool]
         fix = "ask again; if it stays so, the store is overloaded or away"
         return [Finding("error", name, f"there was no answer within {limit:g} s", fix)], False
     if failed:
-        found.append(Finding("error", name, f"it could not be looked at: {failed[0]}", "see to that first"))
+        told = f"it could not be looked at: {failed[0]}"
+        if isinstance(failed[0], StoreRefused):  # of the role that asks, not of the store
+            found.append(Finding("note", name, told, "ask with the role of a viewer or a worker"))
+        else:
+            found.append(Finding("error", name, told, "see to that first"))
     return found, True

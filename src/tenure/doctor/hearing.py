@@ -40,6 +40,9 @@ def listen(patient: Patient) -> Iterator[Finding]:
             "note", "listen", "nobody listens through pgbouncer", "add listen= with the server's own URL"
         )
         return
+    if isinstance(place, PostgresPlace) and any(thing == "sleepers" for _, thing, _ in patient.ask(health.privileges)):  # fmt: skip
+        yield Finding("note", "listen", "this role may not ask to be told of new jobs, as workers do", "ask with a worker's role whether those hear of them")  # fmt: skip
+        return
     begun = time.monotonic()
     with closing(patient.queue.watch()) as watch:
         while not watch.hears and (left := begun + within - time.monotonic()) > 0:
