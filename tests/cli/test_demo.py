@@ -13,6 +13,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import tenure
+from tenure.cli.desk.workers import said_by
 from tenure.cli.serving import free_port
 from tests.cli.desk import Desk
 from tests.cli.running import running
@@ -54,7 +55,9 @@ def test_make_up_opens_worker_gateway_and_dashboard_with_something_to_look_at(tm
             until(lambda: len(told(f"{page}api/flow/catalogue-1")["jobs"]) == 7)
             until(lambda: any(job.progress for job in q.list(tenure.Filter(kinds=["sales_report"]))))
             assert up.process.poll() is None, up.log
-            assert len(q.workers()) == 1
+            [worker] = q.workers()
+            busy = said_by(worker)
+            assert (busy.version, (busy.memory or 0) > 1_000_000, (busy.slots or 0) > 0) == (tenure.__version__, True, True)  # fmt: skip
             assert q.counts()["newsletter"]["ready"] == 40
         seen = told(f"{page}api/overview")
         assert any("newsletter is paused" in one["text"] for one in seen["wrong"])

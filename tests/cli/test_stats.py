@@ -79,7 +79,7 @@ def test_watching_outlasts_a_store_that_is_away_for_a_while(tmp_path: Path) -> N
 def test_workers_are_listed_with_what_they_take(desk: Desk) -> None:
     assert desk.run("workers").code == 3
     with desk.queue() as q:
-        about = {"running": 2, "lines": ["mail:10"], "memory": 61_400_000, "version": "0.1.0"}
+        about = {"running": 2, "lines": ["mail:10"], "rss": 61_400_000, "version": "0.1.0"}
         q.beat("host:1:a", queues=["mail"], kinds=["send", "resize"], about=json.dumps(about))
         q.beat("host:2:b", about="no JSON")
     lines = desk.run("workers").out.splitlines()

@@ -18,7 +18,7 @@ def fill(q: tenure.Queue) -> None:
     q.enqueue("resize", queue="pictures")
     [claim] = q.claim(kinds=["resize"], worker="host:1:a")
     q.progress(claim, 0.25, "a quarter \x1b[2J of it")
-    about = {"running": 1, "lines": ["pictures:4", "*:6"], "memory": 52_000_000, "version": "9.9.9"}
+    about = {"running": 1, "lines": ["pictures:4", "*:6"], "rss": 52_000_000, "version": "9.9.9"}
     q.beat("host:1:a", queues=["pictures", "mail"], about=json.dumps(about))
     tally = Tally("mail", "send", done=240, failed=12, dead=3, waited=Histogram([0.2] * 9), ran=Histogram([3.0] * 9))  # fmt: skip
     q.add_figures(

@@ -43,7 +43,7 @@ def said_by(worker: WorkerSeen) -> Said:
     return Said(
         running=_whole(told.get("running")),
         slots=_slots(told.get("lines")),
-        memory=_whole(told.get("memory")),
+        memory=_whole(told.get("rss")),
         version=version if isinstance(version, str) else None,
         told=told,
     )
