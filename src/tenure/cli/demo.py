@@ -143,7 +143,7 @@ class _Shop:
     def run(self, port: int | None, dashboard: int | None) -> None:
         """Until a signal, or as long as was asked for."""
         from tenure.cli.gateway.options import make_gateway
-        from tenure.cli.serving import free_port
+        from tenure.cli.serving import bind, free_port
         from tenure.cli.showing import shown
         from tenure.cli.up import run_with_gateway
         from tenure.demo.shop import settings_text
@@ -154,11 +154,11 @@ class _Shop:
         gateway = make_gateway(_APP, str(config))
         desk = free_port(_HOST, PORT) if dashboard is None else dashboard
         front = free_port(_HOST, _GATEWAY) if port is None else port
-        settings = worker_settings(concurrency=20, grace="4s")
+        settings, bound = worker_settings(concurrency=20, grace="4s"), bind(_HOST, front)
         with shown(gateway.app.url, desk, gateway, quiet=True) as page:
             self._page = page or ""
             run_with_gateway(
-                gateway, settings, _APP, str(config), tell=self._up, stopping=self._leave, host=_HOST, port=front
+                gateway, settings, _APP, str(config), tell=lambda: self._up(bound), stopping=self._leave, bound=bound
             )  # fmt: skip
 
     def _leave(self) -> None:

@@ -73,13 +73,17 @@ def command(
     if config is None and Path(CONFIG).is_file():
         config = CONFIG
     if config is not None:
+        from tenure.cli.serving import bind
+
         gateway = make_gateway(app, config)
+        # Before anything opens the store: where somebody else listens already, nothing is made.
+        bound = bind(serving.pop("host"), serving.pop("port"), tls=serving["certfile"] is not None)
         with shown(gateway.app.url, dashboard, gateway) as page, metered(gateway.app, metrics, gateway):
 
-            def tell(bound: Bound) -> None:
+            def tell() -> None:
                 _tell(gateway.app, settings, page, (gateway, bound), as_json=as_json)
 
-            run_with_gateway(gateway, settings, app, config, tell=tell, **serving)
+            run_with_gateway(gateway, settings, app, config, tell=tell, bound=bound, **serving)
     elif app is not None:
         _alone(app, settings, metrics, dashboard, as_json=as_json)
     else:
@@ -113,35 +117,34 @@ def run_with_gateway(
     address: str | None,
     config: str,
     *,
-    tell: Callable[[Bound], None],
-    host: str,
-    port: int,
+    tell: Callable[[], None],
+    bound: Bound,
     certfile: str | None = None,
     keyfile: str | None = None,
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Both, until a signal: bound and opened before anything runs, so that either all of it starts or nothing does.
+    """Both, until a signal: opened before anything runs, so that either all of it starts or nothing does.
 
     `tell` is called once requests are answered, `stopping` when it is told to stop, from a signal handler.
     """
     import asyncio
 
     from tenure.cli import attached
-    from tenure.cli.serving import Serving, bind, ended_well, leave_within, server_config
+    from tenure.cli.serving import Serving, ended_well, leave_within, server_config
     from tenure.errors import UsageError
     from tenure.logs import log_alike
     from tenure.worker.start import make_worker, run_here
 
     app, grace = gateway.app, settings.grace.total_seconds()
     if not app.kinds:
+        bound.listening.close()
         raise UsageError("there are no jobs to work on; `tenure gateway` serves sources that are not async")
     attached.tell(address, config)
     worker = make_worker(app, settings, address=attached.ADDRESS)
     # No lifespan: at its end the gateway would close the app, which the worker uses for longer.
     made = server_config(gateway, grace=grace / 2, certfile=certfile, keyfile=keyfile, lifespan="off")
-    bound = bind(host, port, tls=certfile is not None)
     serving = Serving(
-        made, bound, ready=lambda: tell(bound), stopping=stopping,
+        made, bound, ready=tell, stopping=stopping,
         ended=lambda: None if serving.told else os.kill(os.getpid(), signal.SIGTERM),
     )  # fmt: skip
     try:
