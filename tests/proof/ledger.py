@@ -108,11 +108,16 @@ class Balance:
 
 
 def at_rest(q: tenure.Queue, within: float = 60.0) -> None:
-    """Wait until every job has ended: nothing is ready, running, waiting or scheduled."""
-    deadline = time.monotonic() + within
-    while left := _going_on(q):
+    """Wait until every job has ended: nothing is ready, running, waiting or scheduled.
+
+    However slow the machine is: it is given up only when nothing has changed for `within` seconds.
+    """
+    left, deadline = _going_on(q), time.monotonic() + within
+    while left:
         assert time.monotonic() < deadline, f"these jobs never ended: {left}"
         time.sleep(0.05)
+        if (now := _going_on(q)) != left:
+            left, deadline = now, time.monotonic() + within
 
 
 def _going_on(q: tenure.Queue) -> dict[str, int]:
