@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -20,13 +21,28 @@ from tests.proof.model.words import FINISHED, PENDING, SECOND, Ask, Outcome, Sta
 __all__ = ["Machine", "play"]
 
 _LONG, _RECENT = 50, 12
-_STEPS: list[st.SearchStrategy[tuple[str, dict[str, Any]]]] = []
+_Step = st.SearchStrategy[tuple[str, dict[str, Any]]]
+_STEPS: dict[str, list[_Step]] = {}
+LEADS: Final = {
+    "enqueue": ("enqueue", "enqueue_many"), "promote": ("expire", "promote"), "admit": ("end",), "claim": ("end",), "done": ("end",),
+    "fail": ("end",), "snooze": ("end",), "release": ("end",), "crashed": ("end", "poison"), "bury": ("end",), "cancelled": ("end",),
+    "cancel": ("enqueue_many", "expire", "cancel"), "reclaim": ("fall", "poison"), "vanished": ("fall", "poison"), "expire": ("expire",),
+    "absolve": ("poison",), "replay": ("end", "replay", "replay_many"), "retain": ("end", "tick", "retain"), "purge": ("end", "purge"),
+    "discard": ("end", "discard"), "restore": ("end", "discard"), "conflicts": ("ask_twice",), "duplicates": ("ask_twice",), "repeated settles": ("end", "repeat_a_settle"),
+    "stale renews": ("lose_a_lease", "poison"), "stale settles": ("lose_a_lease", "settle_what_was_lost"),
+    "stale settles of jobs that run again": ("end", "lose_a_lease"),
+}  # fmt: skip
+"""The steps that lead to each thing that is to happen."""
 worker = st.sampled_from(WORKERS)
 group = st.sampled_from([None, *GROUPS])
 
 
-def play(start: Callable[[], Pair], *, examples: int, seed: int, shrink: bool = True) -> None:
+def play(
+    start: Callable[[], Pair], *, examples: int, seed: int, towards: Iterable[str] = (), shrink: bool = True
+) -> None:
     """Play so many examples; the same again with the same seed. Found failures are made as small as they can be.
+
+    `towards` are things that are to happen (causes of moves, counts of a pair): then only steps are drawn that lead to them.
 
     More than a dozen examples are better drawn from several seeds: Hypothesis varies the first ones, instead of new ones.
     """
@@ -40,8 +56,10 @@ def play(start: Callable[[], Pair], *, examples: int, seed: int, shrink: bool = 
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    seeded = hypothesis.seed(seed)(type("Model", (Machine,), {"start": [start]}))
-    run_state_machine_as_test(seeded, settings=found)
+    names = sorted({step for thing in towards for step in LEADS[thing]}) or list(_STEPS)
+    drawing = st.one_of([step for name in names for step in _STEPS[name]])
+    machine = type("Model", (Machine,), {"start": [start], "drawing": drawing})
+    run_state_machine_as_test(hypothesis.seed(seed)(machine), settings=found)
 
 
 def drawn(
@@ -50,9 +68,8 @@ def drawn(
     """This step is drawn so often beside the others, with these arguments."""
 
     def mark(step: Callable[..., None]) -> Callable[..., None]:
-        _STEPS.extend(
-            st.tuples(st.just(step.__name__), st.fixed_dictionaries(arguments)) for _ in range(weight)
-        )
+        name = step.__name__
+        _STEPS[name] = [st.tuples(st.just(name), st.fixed_dictionaries(arguments)) for _ in range(weight)]
         return step
 
     return mark
@@ -65,7 +82,8 @@ def _chosen(values: list[Any], at: int) -> Any:
 class Machine(RuleBasedStateMachine):
     """One store and the model, and all that can be said to both."""
 
-    start: ClassVar[list[Callable[[], Pair]]] = []
+    start: ClassVar[list[Callable[[], Pair]]]
+    drawing: ClassVar[_Step]
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +95,7 @@ class Machine(RuleBasedStateMachine):
     def _ask(self, options: dict[str, Any]) -> Ask:
         return ask_of(self.pair.model.now, options)
 
-    @rule(step=st.deferred(lambda: st.one_of(_STEPS)))
+    @rule(step=st.runner().flatmap(lambda machine: machine.drawing))
     def step(self, step: tuple[str, dict[str, Any]]) -> None:
         """One of the steps below. They are no rules of their own: Hypothesis leaves most rules out of most examples."""
         name, arguments = step
@@ -158,6 +176,8 @@ class Machine(RuleBasedStateMachine):
 
     @drawn(3, state=st.sampled_from([*PENDING, "scheduled", "running", "done"]), which=pick)
     def cancel(self, state: State, which: int) -> None:
+        if state == "scheduled" and not self.pair.ids(state):
+            self.pair.enqueue(Ask(delay=60 * SECOND))
         if jobs := self.pair.ids(state):
             self.pair.cancel(_chosen(jobs, which))
 
@@ -174,17 +194,17 @@ class Machine(RuleBasedStateMachine):
     def replay_many(self, states: list[State]) -> None:
         self.pair.replay_many(states)
 
-    @drawn(1, queue=st.sampled_from(QUEUES))
+    @drawn(1, queue=st.sampled_from([*QUEUES, "bulk"]))
     def pause(self, queue: str) -> None:
         self.pair.pause(queue)
 
-    @drawn(2, queue=st.sampled_from(QUEUES))
+    @drawn(4, queue=st.sampled_from(QUEUES))
     def resume(self, queue: str) -> None:
         self.pair.resume(queue)
 
-    @drawn(1, states=st.lists(st.sampled_from(FINISHED), min_size=1, unique=True), age=waits)
-    def retain(self, states: list[State], age: int) -> None:
-        self.pair.retain(dict.fromkeys(states, age))
+    @drawn(2, state=st.sampled_from(FINISHED), age=waits)
+    def retain(self, state: State, age: int) -> None:
+        self.pair.retain({state: age, "done": 5 * SECOND})
 
     @drawn(1, state=st.sampled_from(FINISHED))
     def purge(self, state: State) -> None:
@@ -219,7 +239,7 @@ class Machine(RuleBasedStateMachine):
         elif taken and comes_back == "renews":
             self.pair.renew(taken)
 
-    @drawn(6, jobs=st.lists(st.tuples(outcomes, group, st.booleans()), min_size=4, max_size=6))
+    @drawn(8, jobs=st.lists(st.tuples(outcomes, group, st.booleans()), min_size=4, max_size=6))
     def end(self, jobs: list[tuple[Outcome, str | None, bool]]) -> None:
         """Jobs end as their worker says, and some were asked to cancel."""
         self.pair.enqueue(
@@ -277,23 +297,28 @@ class Machine(RuleBasedStateMachine):
             for name, wait in zip(names, waits, strict=True)
         ))  # fmt: skip
         if tried and (taken := pair.claim("hal", 6, kinds=["brief"])):
-            grouped = {ticket: pair.model.jobs[ticket.job].ask.group for ticket in taken}
-            later = {t: waits[1] if grouped[t] else waits[(at % 2) * 2] for at, t in enumerate(taken)}
-            pair.settle(*((ticket, Outcome("fail", delay=later[ticket], text="not yet")) for ticket in taken))
+            late = itertools.cycle((waits[0], waits[2]))
+            later = [waits[1] if pair.model.jobs[t.job].ask.group else next(late) for t in taken]
+            fails = [Outcome("fail", delay=wait, text="not yet") for wait in later]
+            pair.settle(*zip(taken, fails, strict=True))
         pair.enqueue(_grouped("other", own))
         pair.tick(2 * SECOND)
         pair.promote()
         pair.tick(21 * SECOND)
         pair.promote()
 
-    @drawn(4, period=st.booleans(), runs=st.booleans(), ends=st.booleans())
-    def ask_twice(self, period: bool, runs: bool, ends: bool) -> None:
+    @drawn(
+        4,
+        period=st.sampled_from([False, False, True]),
+        until=st.sampled_from(["enqueued", "claimed", "done", "done"]),
+    )
+    def ask_twice(self, period: bool, until: str) -> None:
         """A unique key is asked for again while its job is pending or runs, and when it has ended; then the first is replayed."""
         ask = Ask(kind="only", unique="me", unique_for=40 * SECOND if period else None)
         self.pair.enqueue(ask)
-        taken = self.pair.claim("ida", 2, kinds=["only"]) if runs else []
+        taken = self.pair.claim("ida", 2, kinds=["only"]) if until != "enqueued" else []
         self.pair.enqueue(ask, ask)
-        if ends and taken:
+        if until == "done" and taken:
             self.pair.settle(*((ticket, Outcome("done")) for ticket in taken))
             self.pair.enqueue(ask)
         for job in self.pair.model.jobs.values():
