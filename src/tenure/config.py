@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -85,10 +84,14 @@ def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str
     return chosen
 
 
-@lru_cache(64)
+_told: dict[str, object] = {}
+
+
 def _tell(shown: str, why: str) -> None:
-    """Said once: one process may ask many times."""
-    log.info("store: %s (from %s)", shown, why)
+    """Said once: one process may ask many times, from several threads at once."""
+    mine = object()
+    if _told.setdefault(shown, mine) is mine:
+        log.info("store: %s (from %s)", shown, why)
 
 
 def locate(url: str) -> SqlitePlace | PostgresPlace:

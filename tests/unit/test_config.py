@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from tenure.config import PostgresPlace, SqlitePlace, _tell, choose_url, locate, without_password
+from tenure.config import PostgresPlace, SqlitePlace, _told, choose_url, locate, without_password
 from tenure.errors import FieldError, StoreURLError, UsageError
 
 PG = "postgresql://u@h/db"
@@ -17,7 +17,7 @@ PG = "postgresql://u@h/db"
 @pytest.fixture(autouse=True)
 def _nothing_was_told() -> None:
     """As in a process that has just begun."""
-    _tell.cache_clear()
+    _told.clear()
 
 
 @pytest.mark.parametrize(
