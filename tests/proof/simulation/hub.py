@@ -163,7 +163,9 @@ class Hub:
     def _go_on(self, thread: Thread, given: object) -> None:
         self.current = thread
         try:
-            if thread.process.dead:
+            if thread.process.dead and not thread.greenlet:
+                thread.ended = True  # it had not begun
+            elif thread.process.dead:
                 thread.greenlet.throw(Killed)
             else:
                 thread.greenlet.switch(given)
@@ -205,9 +207,6 @@ class Hub:
     def _reap(self, process: Process) -> None:
         for thread in process.threads:
             while not thread.ended:
-                if not thread.greenlet:
-                    thread.ended = True  # it had not begun
-                    break
                 self._go_on(thread, None)
         for tell in process.after_death:
             tell()
