@@ -98,10 +98,10 @@ def _options(chance: random.Random) -> dict[str, Any]:
         return {"unique": f"u{chance.randrange(20)}"}
     if drawn < 0.2:
         return {"unique": f"p{chance.randrange(2_000)}", "unique_for": "1h"}
-    if drawn < 0.35:
-        return {"group": f"g{chance.randrange(10)}"}
-    if drawn < 0.45:
+    if drawn < 0.3:
+        return {"group": f"g{chance.randrange(20)}"}
+    if drawn < 0.4:
         return {"delay": f"{chance.randrange(1, 100)}ms"}
-    if drawn < 0.5:
+    if drawn < 0.45:
         return {"priority": chance.randrange(-5, 5)}
     return {}

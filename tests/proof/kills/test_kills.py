@@ -14,6 +14,8 @@ from tests.support.fresh import Kind, fresh_url
 
 _KILLS = depth.of(test=30, proof=64, torture=100)
 _ROUNDS = depth.of(test=2, proof=5)
+_PACE = depth.of(test=0.02, proof=0.005)
+"""The most seconds between two enqueues of a producer."""
 _FEW = depth.of(test=12, proof=64, torture=100)
 
 SCENES: list[tuple[Kind, int, int]] = [
@@ -38,8 +40,8 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
             crowd.add_worker("worker-a", "-c", "4", "--children", "1"),
             crowd.add_worker("worker-b", "-c", "2", "--children", "1", "--no-janitor"),
         ]
-        crowd.add_producer("producer-a", 0.005)
-        crowd.add_producer("producer-b", 0.005, "async")
+        crowd.add_producer("producer-a", _PACE)
+        crowd.add_producer("producer-b", _PACE, "async")
         crowd.add_janitor()
         crowd.strike(kills)
         crowd.rest()

@@ -14,6 +14,7 @@ from datetime import datetime
 
 import psycopg
 
+from tests.proof import depth
 from tests.proof.kills.crowd import Actor, Crowd
 from tests.support.postgres import PostgresServer, StopMode
 from tests.support.process import ServerDidNotStart
@@ -27,6 +28,7 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND applicatio
 """
 _SETTLED = "SELECT DISTINCT worker FROM tenure.finished WHERE state = 'done' AND finished_at > {}"
 _PID = re.compile(r":(\d+):")
+_PACE = depth.of(test=0.03, proof=0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Fault:
     """Every worker had settled a job that it finished after that."""
 
 
-def populate(crowd: Crowd, slots: int = 10, pace: float = 0.01) -> None:
+def populate(crowd: Crowd, slots: int = 10, pace: float = _PACE) -> None:
     """Two workers and two producers."""
     for name in ("worker-a", "worker-b"):
         crowd.add_worker(name, "-c", f"{slots}", "--lease", "5s", "--poll", "500ms", "--children", "1")
