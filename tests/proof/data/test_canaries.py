@@ -16,7 +16,7 @@ import tenure
 from tenure.cli import main
 from tenure.config import choose_url
 from tenure.dashboard import DashboardSettings
-from tenure.metrics.prometheus import collect
+from tenure.metrics.prometheus import collect, let_go
 from tenure.store.open import open_store
 from tests.dashboard.house import House as Desk
 from tests.dashboard.house import Served
@@ -146,6 +146,7 @@ def test_the_password_of_a_store_that_works_fails_and_comes_back_is_nowhere(
     ran(heard, "show", jobs[0].id, TENURE_URL=url)
     ran(heard, "list", "--json", TENURE_URL=url)
     heard.text(generate_latest(registry))
+    let_go(registry)
     working.stop()
     house.close()
     for row in everything_in(server.url(), "s"):
