@@ -61,5 +61,5 @@ export function Errors({ params, operator }) {
   });
   const pick = (one) => go(href("errors", { span: one }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
-    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group, index) => html`<${Group} key=${group.fingerprint} group=${group} here=${index === at} operator=${operator} onPoint=${() => move(index)} />`)}</div>` : html`<${Empty} title="No errors">No job failed in the last ${span}.<//>`)}<//><//>`;
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group, index) => html`<${Group} key=${group.fingerprint} group=${group} here=${index === at} operator=${operator} onPoint=${() => move(index)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure in the last ${span}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
 }
