@@ -153,6 +153,7 @@ def _locked(scene: Scene) -> Iterator[None]:
     path = str(scene.folder / "jobs.db")
     locker = sqlite3.connect(path) if "shared" in scene.url else apsw.Connection(path)
     with closing(locker):
+        locker.execute("PRAGMA busy_timeout = 10000")  # whoever writes just now is let finish
         locker.execute("BEGIN IMMEDIATE")
         yield
         locker.execute("ROLLBACK")

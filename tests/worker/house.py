@@ -22,9 +22,9 @@ __all__ = ["PATIENCE", "Heard", "House", "Working", "crash_once", "stands", "unt
 PATIENCE = 30.0
 
 
-def until(fact: Callable[[], object], what: str = "it never came true") -> None:
+def until(fact: Callable[[], object], what: str = "it never came true", patience: float = PATIENCE) -> None:
     """Wait for a fact."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not fact():
         assert time.monotonic() < deadline, what
         time.sleep(0.003)

@@ -63,7 +63,8 @@ def street(
     made.house.close()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+# A client that is gone holds its rows for half a minute: too long for `make test`.
+@pytest.mark.parametrize("fault", [f for f in FAULTS if depth.of(test=f != "client gone", proof=True)])
 @pytest.mark.timeout(400)
 def test_nothing_is_lost_or_done_twice_on_a_bad_wire(
     fault: str, street: Street, proxy: Proxy, direct: str, seed: int, tally: Tally
@@ -82,7 +83,8 @@ def test_nothing_is_lost_or_done_twice_on_a_bad_wire(
         bare = street.house.app.queue
         while claims := bare.claim(100, kinds=["bare"]):
             assert all(bare.settle_many([(claim, tenure.Done()) for claim in claims]))
-        until(lambda: not _bare_left(q), "a claim whose worker lost it was never taken back")
+        # A client that is gone may hold its rows for the 30 s after which the server gives its transaction up.
+        until(lambda: not _bare_left(q), "a claim whose worker lost it was never taken back", patience=90)
         at_rest(q)
         sums = balance(
             q, street.acked, tried=street.acked, effects=street.effects, g4={"pays": street.paid()}

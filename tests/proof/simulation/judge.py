@@ -14,7 +14,8 @@ __all__ = ["judge"]
 
 _ENDED = {"done", "dead", "cancelled"}
 _MOST_RUNS = 12
-"""How often a job that kills whoever runs it may be run before it is convicted, where clocks and machines misbehave too."""
+"""How often a job that kills whoever runs it may be run before it is convicted, replayed or not, where clocks and machines
+misbehave too."""
 
 
 def judge(world: World) -> int:
@@ -32,7 +33,8 @@ def judge(world: World) -> int:
             assert world.fleet.crashes[job_id] >= 3, f"convicted too soon: {about}"
         if kind == "poison":
             assert state != "done", about
-            assert world.runs[job_id] <= _MOST_RUNS, f"run {world.runs[job_id]} times: {about}"
+            lives = 1 + world.database.replayed[job_id]
+            assert world.runs[job_id] <= _MOST_RUNS * lives, f"run {world.runs[job_id]} times: {about}"
     _work_was_done(world)
     _fired_once(world)
     _told_of_deaths(world)

@@ -105,5 +105,5 @@ def _replay(world: World, queue: tenure.Queue, draw: random.Random) -> None:
     )
     if found:
         [job_id] = draw.choice(found)
-        world.database.replayed.add(job_id)
+        world.database.replayed[job_id] += 1
         queue.replay(job_id)

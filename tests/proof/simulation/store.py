@@ -7,6 +7,7 @@ What a settle answers is compared with what the fence must say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ class Database:
         """Where requests wait that arrive once more."""
         self.fences: dict[tuple[str, int], str] = {}
         """How each claim was settled first."""
-        self.replayed: set[str] = set()
+        self.replayed: Counter[str] = Counter()
         self.refused = 0
         """How many settles came too late, and were told so."""
 

@@ -15,7 +15,7 @@ from tests.proof.simulation.play import play
 from tests.proof.tally import Tally
 from tests.support.child import run_child
 
-CHUNKS = depth.of(test=3, proof=40)
+CHUNKS = depth.of(test=2, proof=40)
 HOURS_EACH = depth.of(test=2, proof=25)
 
 
