@@ -112,6 +112,15 @@ def test_over_the_backlog_s_limit_senders_are_told_to_come_back(house: House) ->
     assert served.gateway.counters.rejects == {("telegram", "backlog full"): 2}
 
 
+def test_what_workers_have_taken_since_is_no_backlog(house: House) -> None:
+    served = house.serve(settings_of("telegram", backlog=3))
+    for number in range(12):
+        body = body_of("telegram", update_id=number)
+        assert served.post("telegram", body, headers_of("telegram", body)).status == 200
+        [claim] = house.app.queue.claim(1)
+        assert house.app.queue.settle(claim, tenure.Done())
+
+
 def test_a_duplicate_is_told_the_first_id_however_full_the_backlog_is(house: House) -> None:
     served = house.serve(settings_of("telegram", backlog=1))
     body, other = (body_of("telegram", update_id=number) for number in (1, 2))

@@ -150,3 +150,14 @@ def test_a_server_that_waits_no_longer_for_a_commit_says_so(house: House, tmp_pa
     assert short == long
     assert b"connection: close" in short
     assert short.endswith(b'{"ok":false,"error":"stopping"}')
+
+
+@pytest.mark.parametrize("path", ["/telegram", f"/telegram{ROUND}"])
+def test_what_comes_behind_a_body_proves_nothing(house: House, path: str) -> None:
+    served = house.serve(settings_of("telegram"))
+    body = body_of("telegram", update_id=1)
+    proof = "".join(f"{name}: {value}\r\n" for name, value in headers_of("telegram", body).items())
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    sent = f"{head}{len(body):x}\r\n".encode() + body + f"\r\n0\r\n{proof}\r\n".encode()
+    assert said(served, sent).startswith(b"HTTP/1.1 401 ")
+    assert not house.app.queue.list()

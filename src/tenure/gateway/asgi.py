@@ -141,7 +141,7 @@ class Gateway:
     async def _enqueue(self, job: NewJob, backlog: int) -> Enqueued:
         """Keep it. A sender that is told 503 although that did happen sends it again, and is told the first."""
         queue = await self.intake.opened.queue()
-        if backlog and await self.intake.backlog.of(job.queue) >= backlog:
+        if backlog and await self.intake.backlog.is_full(job.queue, backlog):
             first = None if job.unique is None else await queue.holder(job)
             if first is None:
                 raise Refused(503, "backlog full", retry_after=_RETRY_LATER)

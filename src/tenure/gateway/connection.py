@@ -101,6 +101,11 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         self._headless = True
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of a head. What comes behind a body in the shape of one is not listened to: proxies do not look at it."""
+        if self._headless:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """A whole head. What it raises is answered 400, as what is no HTTP."""
         if self._spread and len(self.url) + sum(map(_size, self.headers)) > MAX_HEAD:
@@ -143,7 +148,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
 
     def _take(self, route: Route, body: bytes) -> bool:
         """Put it in line for the next commit; False, and nothing has happened, if there is anything to be said before."""
-        intake, settings = self.intake, route.settings
+        intake, settings, began = self.intake, route.settings, self.loop.time()
         queue = intake.opened.now
         if (
             queue is None
@@ -160,7 +165,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             row = check(intake.job(route, headers, body, event))
         except Exception:
             return False
-        exchange = Exchange(self, route, keep_alive=self.parser.should_keep_alive())
+        exchange = Exchange(self, route, began, keep_alive=self.parser.should_keep_alive())
         self._held, self.cycle = None, exchange  # type: ignore[assignment]
         self.tasks.add(exchange)  # type: ignore[arg-type]  # as good as a task, to who waits for it
         intake.underway += 1

@@ -50,9 +50,9 @@ class Exchange:
     message_event = asyncio.Event()
     """Set when the sender hangs up; nobody waits for it."""
 
-    def __init__(self, connection: Connection, route: Route, *, keep_alive: bool) -> None:
+    def __init__(self, connection: Connection, route: Route, began: float, *, keep_alive: bool) -> None:
         self._connection, self._route, self.keep_alive = connection, route, keep_alive
-        self.began, self.ends = connection.loop.time(), 0.0
+        self.began, self.ends = began, 0.0
         self.disconnected = self.response_complete = False
 
     def done(self) -> bool:

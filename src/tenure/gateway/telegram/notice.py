@@ -1,8 +1,8 @@
 """Apologies: when an update has finally failed, the person who sent it is told, by a job of its own.
 
 The kind `gateway.<slug>.notice` is the hook of `gateway.<slug>`, so its job is made in the transaction of the death, once for
-each. It is settled by itself at once: a process killed after Telegram took the message and before that commit tells twice, and
-no other does. Nobody is told of an update that expired before anything had failed, of a stranger's, or twice a day of the same.
+each. It is settled by itself at once: a process killed after Telegram took the message and before that commit tells twice, as
+does one that never heard Telegram's answer. Nobody is told of an update that expired before anything had failed, of a stranger's, or twice a day of the same.
 """
 
 from __future__ import annotations
