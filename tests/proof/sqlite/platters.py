@@ -115,8 +115,12 @@ def _enter(names: dict[str, int], entries: Sequence[Step]) -> None:
 
 
 def cuts(log: Sequence[Step], count: int, rng: random.Random) -> Iterator[tuple[int, Platters]]:
-    """The disk at so many moments of a log, in their order; where the moment is, and the disk as it is then."""
-    moments = sorted(rng.randint(1, len(log)) for _ in range(count))
+    """The disk at so many moments of a log, in their order; where the moment is, and the disk as it is then.
+
+    What comes before the first mark was on the disk before anything began: there is no moment among it.
+    """
+    begun = next(number for number, step in enumerate(log, 1) if step[0] == "mark")
+    moments = sorted(rng.randint(begun, len(log)) for _ in range(count))
     platters, at = Platters(), 0
     for moment in moments:
         for step in log[at:moment]:

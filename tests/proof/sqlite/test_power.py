@@ -76,10 +76,10 @@ def one_life(folder: Path, url: str, acts: list[Act], rng: random.Random) -> tup
     """Do things on the file in this folder; the disk's log, and all that was asked for."""
     with Disk() as disk:
         disk.knows(folder)
+        disk.mark(("told", len(acts)))
         q = tenure.open(url, max_crashes=1_000)
         ended = {job for act in acts if act.state for job in act.ids}
         life = Life(q, disk, rng, list(acts), {job for act in acts for job in act.ids} - ended)
-        disk.mark(("told", len(acts)))
         life.live(_ACTS)
         q.close()
         return disk.log, life.acts
