@@ -29,7 +29,8 @@ class Backlog:
         self._queue = queue
         self._counted: Counter[str] = Counter()
         self._added: Counter[str] = Counter()
-        self._next = 0.0
+        self._next = self._soonest = 0.0
+        """When to count again anyway, and when that may be at the soonest."""
         self._most = 0
         """The highest limit that was asked about: nobody needs to know of more."""
         self._counting: asyncio.Task[None] | None = None
@@ -46,8 +47,11 @@ class Backlog:
             self._count_again()
         if first and self._counting is not None:
             await asyncio.shield(self._counting)
-        if self._counted[queue] < most <= self._counted[queue] + self._added[queue]:
-            await asyncio.shield(self._count_again())
+        while self._counted[queue] < most <= self._counted[queue] + self._added[queue]:
+            rest = self._soonest - time.monotonic()
+            if rest > _EVERY:
+                break  # counting is dear here, and the last count has to do
+            await (asyncio.sleep(rest) if rest > 0 else asyncio.shield(self._count_again()))
         return self._counted[queue] + self._added[queue] >= most
 
     def _is_due(self) -> bool:
@@ -70,8 +74,9 @@ class Backlog:
             self._counted = Counter({q: sum(states[s] for s in _PENDING) for q, states in counts.items()})
             self._added -= before
         finally:
-            took = time.monotonic() - began
-            self._next = time.monotonic() + max(_EVERY, took * _SHARE)
+            now = time.monotonic()
+            self._soonest = now + (now - began) * _SHARE
+            self._next = max(self._soonest, now + _EVERY)
 
     async def _counts(self) -> Mapping[str, Mapping[str, int]]:
         """By queue and state: from indexes alone, unless so many wait that these tell too few of them."""
