@@ -75,5 +75,5 @@ def test_readers_of_the_queue_itself_hold_no_checkpoint_back(tmp_path: Path, see
             for thread in threads:
                 thread.join(30)
         assert looks
-        assert log.stat().st_size < _LIMIT
+        assert log.stat().st_size < 2 * _LIMIT
         tally(looks=len(looks), log_mb=log.stat().st_size // 1_000_000)
