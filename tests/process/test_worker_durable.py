@@ -25,6 +25,7 @@ def has_begun(scene: Scene, times: int) -> bool:
     return len(scene.notes()) >= times or scene.counts == {"done": _JOBS}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("scene", ["shared", "postgres"], indirect=True)
 @pytest.mark.parametrize("seed", [1])
 def test_whenever_workers_are_killed_every_job_ends_and_its_effect_is_written_once(
