@@ -36,15 +36,16 @@ class Answer(NamedTuple):
 class Running:
     """One process; its folder holds its store and its log."""
 
-    def __init__(self, folder: Path, *args: str, **environment: str) -> None:
+    def __init__(self, folder: Path, *args: str, ulimit: str = "", **environment: str) -> None:
         self.folder = folder
         self._log = folder / "log"
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TENURE_", "DATABASE_URL"))}
         self.store = f"sqlite:///{folder}/jobs.db"
         given = {"TENURE_URL": self.store, "BOT_SECRET": SECRET, "TMPDIR": str(folder), **environment}
+        limited = ("sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh") if ulimit else ()
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-W", "error", "-m", "tenure", *args],
+                [*limited, sys.executable, "-W", "error", "-m", "tenure", *args],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -99,9 +100,9 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *args: str, **environment: str) -> Iterator[Running]:
+def running(folder: Path, *args: str, ulimit: str = "", **environment: str) -> Iterator[Running]:
     """`tenure …` in this folder; it does not outlive the block."""
-    made = Running(folder, *args, **environment)
+    made = Running(folder, *args, ulimit=ulimit, **environment)
     try:
         yield made
     finally:

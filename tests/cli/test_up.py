@@ -170,6 +170,18 @@ def test_without_an_app_there_are_the_handlers_of_the_settings(tmp_path: Path) -
         assert "abcd" not in up.log
 
 
+def test_sync_sources_alone_need_no_worker(tmp_path: Path) -> None:
+    (tmp_path / "gateway.toml").write_text(source(handler="echo", **{"async": False}))
+    with running(tmp_path, "up", "--port", "0", "--json", "--dashboard", "-1") as up:
+        told = json.loads(up.line())
+        assert told["worker"] is None
+        answer = ask(told["gateway"]["url"], body=message(1, "hi"))
+        assert answer.json == {"method": "sendMessage", "chat_id": 7, "text": "hi"}
+        up.send(signal.SIGTERM)
+        assert up.left() == 0
+        assert "has stopped" in up.log
+
+
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [

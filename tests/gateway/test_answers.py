@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -91,6 +92,21 @@ def test_a_job_expires_with_its_update(house: House, kind: str, seconds: int) ->
     assert job is not None
     assert job.expires_at is not None
     assert (job.expires_at - job.created_at).total_seconds() == seconds
+
+
+def test_a_message_that_comes_a_day_late_is_taken_and_not_handled(house: House) -> None:
+    served = house.serve(settings_of("telegram"))
+    ids = []
+    for number, hours in enumerate((25, 1)):
+        sent = {"date": int(time.time()) - hours * 3_600, "chat": {"id": number}}
+        body = body_of("telegram", update_id=number, message=sent)
+        answer = served.post("telegram", body, headers_of("telegram", body))
+        assert answer.status == 200
+        ids.append(answer.json["id"])
+    assert [claim.id for claim in house.app.queue.claim(10)] == ids[1:]
+    late = house.app.queue.get(ids[0])
+    assert late is not None
+    assert (late.state, late.reason) == ("cancelled", "expired")
 
 
 def test_slack_is_answered_its_challenge_and_nothing_is_stored(house: House) -> None:

@@ -30,8 +30,8 @@ def health_on(line: socket.socket) -> bytes:
     """Ask for it on a connection that is kept."""
     line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     answer = b""
-    while not answer.endswith(b"}"):
-        answer += line.recv(4_096)
+    while not answer.endswith(b"}") and (more := line.recv(4_096)):
+        answer += more
     return answer
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tenure
 import tenure.gateway
-from tests.gateway.house import House
+from tests.gateway.house import House, Served
 from tests.gateway.signing import body_of, headers_of, settings_of
 from tests.worker.house import until
 
@@ -39,6 +39,21 @@ def test_a_gateway_can_be_mounted_in_another_app(light: House) -> None:
     assert asked(gateway, "/in/telegram", "/in") == 200
     assert asked(gateway, "/telegram", "") == 200
     assert asked(gateway, "/out/telegram", "/in") == 404
+
+
+def test_a_gateway_that_was_stopped_can_be_started_again(house: House) -> None:
+    config = {"inline_secrets": True, "sources": [settings_of("telegram")]}
+    gateway = tenure.gateway.asgi(house.app, config)
+    for first in (1, 3):
+        served = Served(gateway)
+        try:
+            assert served.ask("GET", "/readyz").status == 200
+            for number in (first, first + 1):
+                body = body_of("telegram", update_id=number)
+                assert served.post("telegram", body, headers_of("telegram", body)).status == 200
+        finally:
+            served.close()
+    assert len(house.app.queue.list()) == 4
 
 
 def test_a_gateway_that_is_told_to_stop_answers_what_is_under_way(light: House) -> None:

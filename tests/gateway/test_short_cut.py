@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ def test_what_is_in_order_takes_the_short_cut_and_is_answered_as_the_app_answers
     [
         ({}, b"{}"),
         ({"Connection": "close"}, None),
+        ({"Connection": "Upgrade", "Upgrade": "websocket"}, None),
         ({"X-Telegram-Bot-Api-Secret-Token": "wrong"}, None),
         ({"Content-Length": "9999999"}, b"{}"),
         (headers_of("telegram", b""), b"{"),
@@ -84,7 +86,17 @@ def test_what_is_in_order_takes_the_short_cut_and_is_answered_as_the_app_answers
         (headers_of("telegram", b""), b"[" * 99),
         (headers_of("telegram", b""), b'{"update_id": 1, "x": "\xff"}'),
     ],
-    ids=["stranger", "last", "wrong", "too long", "not JSON", "no update", "too deep", "not UTF-8"],
+    ids=[
+        "stranger",
+        "last",
+        "upgrade",
+        "wrong",
+        "too long",
+        "not JSON",
+        "no update",
+        "too deep",
+        "not UTF-8",
+    ],
 )
 def test_both_ways_say_the_same(light: House, headers: dict[str, str], body: bytes | None) -> None:
     served = light.serve(settings_of("telegram"))
@@ -96,6 +108,107 @@ def test_both_ways_say_the_same(light: House, headers: dict[str, str], body: byt
         served, spelled(own if body else body_of("telegram", update_id=2), "/telegram" + ROUND, given)
     )
     assert short == long
+
+
+def chunked(request: bytes) -> bytes:
+    """The same with a body of untold length."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (body[:9], body[9:], b""))
+    return b"\r\n".join([*lines, b"Transfer-Encoding: chunked", b"", pieces])
+
+
+def expecting(request: bytes) -> bytes:
+    return request.replace(b"\r\nHost", b"\r\nExpect: 100-continue\r\nHost")
+
+
+def old(request: bytes) -> bytes:
+    return request.replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n")
+
+
+@pytest.mark.parametrize(("spelling", "ways"), [(expecting, 2), (old, 2), (chunked, 1)])
+def test_what_is_spelled_otherwise_is_stored_and_answered_alike(
+    light: House, spelling: Callable[[bytes], bytes], ways: int
+) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    said(served, request(0))
+    asked = asked_apps(served)
+    short, long = (
+        said(served, spelling(request(n, p))) for n, p in ((1, "/telegram"), (2, "/telegram" + ROUND))
+    )
+    assert short == long
+    assert short.endswith(NEW)
+    assert short.startswith(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " if spelling is expecting else b"HTTP/1.1 200 "
+    )
+    assert asked == ["/telegram"] * ways
+    requests = [light.app.queue.request(job.id) for job in light.app.queue.list()]
+    assert {r.body for r in requests if r} == {body_of("telegram", update_id=n) for n in range(3)}
+
+
+@pytest.mark.parametrize("length", [5_000, 200_000], ids=["in one read", "in several"])
+def test_a_long_body_is_stored_whole(light: House, length: int) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    said(served, request(0))
+    asked = asked_apps(served)
+    body = body_of("telegram", update_id=1, padding="x" * length)
+    heard = said(served, spelled(body, "/telegram", headers_of("telegram", body)))
+    assert heard.endswith(NEW)
+    assert asked == (["/telegram"] if length > 65_536 else [])
+    stored = light.app.queue.request(light.app.queue.list(limit=1)[0].id)
+    assert stored is not None
+    assert stored.body == body
+
+
+@pytest.mark.parametrize(
+    ("sender", "more", "shared", "status"),
+    [
+        ("telegram", {}, {"hosts": ["elsewhere.example"]}, 404),
+        ("telegram", {"max_body": 60}, {}, 413),
+        ("telegram", {"backlog": 1}, {}, 503),
+        ("slack", {}, {}, 200),
+    ],
+    ids=["another host", "too long", "full", "answered at once"],
+)
+def test_what_is_not_to_be_stored_takes_no_short_cut(
+    light: House, sender: str, more: dict[str, Any], shared: dict[str, Any], status: int
+) -> None:
+    served = light.serve(settings_of(sender, **more), **shared)
+    light.app.queue.enqueue("other", {}, queue="gateway")
+    assert (
+        served.ask("GET", "/readyz", headers={"Host": "elsewhere.example"}).status == 200
+    )  # the store is open
+    asked = asked_apps(served)
+    told = {"type": "url_verification", "challenge": "x"} if sender == "slack" else {}
+    body = body_of(sender, **told)
+    given = headers_of(sender, body)
+    short, long = (said(served, spelled(body, f"/{sender}{more}", given)) for more in ("", ROUND))
+    assert short == long
+    assert short.startswith(b"HTTP/1.1 %d " % status)
+    assert asked == [f"/{sender}"] * 2
+    assert [job.kind for job in light.app.queue.list()] == ["other"]
+
+
+def test_what_comes_when_too_many_are_under_way_takes_no_short_cut(light: House, tmp_path: Path) -> None:
+    served = light.serve(settings_of("telegram", backlog=0), store_deadline="30s", max_requests=1)
+    said(served, request(0))
+    with served.raw() as line:
+        with held(light, tmp_path):
+            line.sendall(request(1))
+            until(lambda: served.gateway.intake.underway == 1)
+            short, long = said(served, request(2)), said(served, request(3, "/telegram" + ROUND))
+        assert b" 200 " in line.recv(65_536)
+    assert short == long
+    assert short.endswith(b'{"ok":false,"error":"too many requests under way"}')
+    assert len(light.app.queue.list()) == 2
+
+
+def test_what_comes_before_the_store_is_open_waits_for_it(light: House) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    served.gateway.intake.opened.forget()
+    asked = asked_apps(served)
+    assert [said(served, request(n))[-len(NEW) :] for n in (1, 2)] == [NEW] * 2
+    assert asked == ["/telegram"]
 
 
 def test_requests_that_come_all_at_once_on_a_line_are_answered_in_their_order(house: House) -> None:

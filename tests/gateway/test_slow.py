@@ -96,6 +96,4 @@ def test_while_two_hundred_are_slow_good_requests_are_quick(scene: Scene, gatewa
     slower = max(_QUIET, before, canary()) / _QUIET
     p50, p99 = statistics.median(times), statistics.quantiles(times, n=100)[98]
     say(f"{len(times)} good requests: p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, canary {slower:.2f}")
-    assert (
-        p99 < 0.4 * slower
-    )  # 200 ms are meant; the others who share this machine are forgiven as much again
+    assert p99 < 0.2 * slower  # as much slower as the machine is beside its other work

@@ -241,6 +241,26 @@ def test_telegram_expires_updates_by_their_type_and_keeps_each_chat_in_order() -
     assert told({"update_id": 1, "poll": {"id": "x"}}) == (None, 86_400)
 
 
+@time_machine.travel(1_800_000_000, tick=False)
+def test_telegram_counts_the_age_of_an_update_from_when_it_happened() -> None:
+    source, now = source_of("telegram"), 1_800_000_000
+
+    def left(kind: str, **inner: Any) -> float:
+        span = source.expires_in({}, {"update_id": 1, kind: inner})
+        assert span is not None
+        return span.total_seconds()
+
+    assert left("message", date=now - 3_600) == 82_800
+    assert left("message", date=now - 90_000) == 0
+    assert left("message", date=now + 3_600) == 86_400
+    assert left("edited_message", date=1, edit_date=now - 3_600) == 82_800
+    assert left("edited_message", date=1) == 86_400
+    assert left("callback_query", date=1, message={"date": 1}) == 150
+    assert left("business_connection", date=1) == 86_400
+    odd: tuple[Any, ...] = (True, 0, -1, 1.5, "1", None, [], 10**400)
+    assert {left("message", date=no_date) for no_date in odd} == {86_400}
+
+
 def test_no_header_that_carries_a_secret_is_kept() -> None:
     for sender in SENDERS:
         body = body_of(sender)

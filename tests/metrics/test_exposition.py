@@ -112,12 +112,14 @@ def test_a_gateway_s_numbers_are_told(house: House, registry: CollectorRegistry)
     finally:
         served.close()
     gateway.counters.duplicates["hooks"] += 2
+    gateway.counters.given_up["hooks"] += 3
     found = scrape(registry)
     assert {m.name for m in GATEWAY} <= set(found.families)
     assert found.value("tenure_gateway_requests_total", source="hooks", status="200") == 1
     assert found.value("tenure_gateway_requests_total", source="hooks", status="400") == 1
     assert found.value("tenure_gateway_requests_total", source="", status="404") == 1
     assert found.value("tenure_gateway_duplicates_total", source="hooks") == 2
+    assert found.value("tenure_gateway_given_up_total", source="hooks") == 3
     assert sum(r["source"] == "hooks" for r in found.labels("tenure_gateway_rejects_total")) == 1
     assert found.value("tenure_gateway_ack_seconds_count", source="hooks") == 1
     assert found.value("tenure_gateway_ack_seconds_bucket", source="hooks", le="+Inf") == 1

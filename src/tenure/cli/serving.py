@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Serving", "bind", "ended_well", "free_port", "leave_within", "serve", "server_config"]
 
 log = logging.getLogger("tenure.gateway")
+_QUEUED: Final = 2_048
+"""How many connections the kernel keeps for us. The event loop takes fewer at once where few files may be open."""
 _LOOK = 0.01
 _LOOK_UP = 0.2
 _HURRY = 2.0
@@ -57,7 +60,7 @@ def bind(host: str, port: int, *, tls: bool = False) -> Bound:
     family, _, _, _, place = min(found, key=lambda one: one[0] != socket.AF_INET)
     both = host == "::" and family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        bound = socket.create_server(place, family=family, backlog=2_048, dualstack_ipv6=both)
+        bound = socket.create_server(place, family=family, backlog=_QUEUED, dualstack_ipv6=both)
     except OSError as error:
         why = _WHY.get(error.errno or 0, os.strerror(error.errno or 0))
         raise click.ClickException(f"cannot listen on {host} port {port}: {why}") from None
@@ -79,6 +82,7 @@ def server_config(
 ) -> uvicorn.Config:
     """The server's settings, its certificate read; one sentence where that cannot be."""
     try:
+        from tenure.gateway.room import make_room
         from tenure.gateway.server import uvicorn_config
     except ImportError as cause:
         raise click.ClickException(f"serving needs uvicorn and httptools ({cause}); pip install 'tenure[gateway]'") from None  # fmt: skip
@@ -87,9 +91,12 @@ def server_config(
     for name, file in (("--certfile", certfile), ("--keyfile", keyfile)):
         if file is not None and not Path(file).is_file():
             raise click.UsageError(f"{name}: there is no file {file!r}")
+    room = make_room()
     config = uvicorn_config(
         gateway,
         log_config=None,
+        limit_concurrency=room.connections,
+        backlog=room.backlog,
         timeout_graceful_shutdown=max(1, int(grace * 0.8)),
         ssl_certfile=certfile,
         ssl_keyfile=keyfile,
@@ -135,6 +142,8 @@ class Serving:
         while self._thread.is_alive() and not self._server.started:
             time.sleep(_LOOK)
         if self._server.started:
+            with suppress(OSError):  # it has ended already
+                self._bound.listening.listen(_QUEUED)  # again: the event loop has set it to what it takes
             self._ready()
 
     def stop(self) -> None:

@@ -125,20 +125,21 @@ def run_with_gateway(
 ) -> None:
     """Both, until a signal: opened before anything runs, so that either all of it starts or nothing does.
 
-    `tell` is called once requests are answered, `stopping` when it is told to stop, from a signal handler.
+    `tell` is called once requests are answered, `stopping` when it is told to stop, from a signal handler. Where there are no
+    jobs, as with sync sources alone, nobody need work on them.
     """
     import asyncio
 
     from tenure.cli import attached
-    from tenure.cli.serving import Serving, ended_well, leave_within, server_config
-    from tenure.errors import UsageError
+    from tenure.cli.serving import Serving, ended_well, leave_within, serve, server_config
     from tenure.logs import log_alike
     from tenure.worker.start import make_worker, run_here
 
     app, grace = gateway.app, settings.grace.total_seconds()
     if not app.kinds:
-        bound.listening.close()
-        raise UsageError("there are no jobs to work on; `tenure gateway` serves sources that are not async")
+        alone = server_config(gateway, grace=grace, certfile=certfile, keyfile=keyfile)
+        serve(alone, bound, grace=grace, ready=tell)
+        return
     attached.tell(address, config)
     worker = make_worker(app, settings, address=attached.ADDRESS)
     # No lifespan: at its end the gateway would close the app, which the worker uses for longer.
@@ -176,12 +177,13 @@ def _tell(
     store = without_password(app.url)
     if as_json:
         sources = {} if front is None else {"url": front[1].url, "sources": told(front[0].registry.settings)}
-        worker = {"lines": lines, "kinds": kinds}
+        worker = {"lines": lines, "kinds": kinds} if kinds else None
         about = {"store": store, "worker": worker, "gateway": sources or None, "dashboard": page}
         click.echo(json.dumps(about))
         return
     click.echo(f"store    {store}")
-    click.echo(f"worker   {' '.join(lines)} jobs at a time, janitor included: {', '.join(kinds)}")
+    at_work = f"{' '.join(lines)} jobs at a time, janitor included: {', '.join(kinds)}"
+    click.echo(f"worker   {at_work if kinds else 'none: there are no jobs'}")
     if front is not None:
         click.echo(f"gateway  {front[1].url}")
         for line in table(front[0].registry.settings):

@@ -184,6 +184,7 @@ class Gateway:
                     return
                 await send({"type": "lifespan.startup.complete"})
             else:
+                self.intake.opened.forget()
                 await self.app.aclose()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

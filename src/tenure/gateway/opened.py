@@ -31,6 +31,11 @@ class Opened:
         """The queue, if it is open."""
         return self._queue
 
+    def forget(self) -> None:
+        """The app has closed it; who needs it next opens it anew."""
+        self._queue, self._opening, self._ready = None, None, False
+        self._failed = self._looked = float("-inf")
+
     async def queue(self) -> AsyncQueue:
         """The queue; StoreUnavailable while it cannot be opened."""
         if self._queue is not None:
@@ -43,6 +48,8 @@ class Opened:
         return await asyncio.shield(self._opening)  # who gives up waiting does not stop the others
 
     def _ended(self, opening: asyncio.Task[AsyncQueue]) -> None:
+        if self._opening is not opening:
+            return  # forgotten meanwhile
         self._opening = None
         if opening.cancelled() or opening.exception() is not None:
             self._failed = time.monotonic()

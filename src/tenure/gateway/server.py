@@ -1,15 +1,18 @@
 """Serving a gateway with uvicorn, with the limits that only a server can keep.
 
 An ASGI app is called once a request's headers have arrived, so their deadline and their length are kept by the connections
-(`connection.py`). The number of these is kept here: who comes when there are too many is answered 503, and who was there
-before is served. Needs the extra `gateway`.
+(`wire.py`). The number of these is kept here: who comes when there are too many is answered 503, who comes on top of a whole
+backlog of such is hung up on, and who was there before is served. Needs the extra `gateway`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -18,10 +21,26 @@ from tenure.gateway.asgi import Gateway, Send
 from tenure.gateway.connection import Connection
 from tenure.gateway.exchange import Heads
 from tenure.gateway.noise import CROWDED, spare
+from tenure.gateway.room import BACKLOG, MAX_CONNECTIONS
 
 __all__ = ["uvicorn_config"]
 
-MAX_CONNECTIONS = 2_000
+
+class _Config(uvicorn.Config):
+    """uvicorn leaves a TLS handshake the minute that asyncio leaves it; here it has as long as a head."""
+
+    handshake_within: float
+
+    def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
+        """What makes the event loop."""
+        made = super().get_loop_factory() or asyncio.new_event_loop
+        return partial(self._loop, made) if self.is_ssl else made
+
+    def _loop(self, made: Callable[[], asyncio.AbstractEventLoop]) -> asyncio.AbstractEventLoop:
+        loop = made()
+        listening = partial(loop.create_server, ssl_handshake_timeout=self.handshake_within)
+        loop.create_server = listening  # type: ignore[method-assign]
+        return loop
 
 
 def uvicorn_config(
@@ -30,7 +49,8 @@ def uvicorn_config(
     """The server's settings: `uvicorn.Server(uvicorn_config(gateway, port=8080)).run()`. Options go to uvicorn as they are."""
     most = options.pop("limit_concurrency", MAX_CONNECTIONS)
     chosen: dict[str, Any] = {
-        "http": _connections(gateway, most),
+        "http": _connections(gateway, most, options.get("backlog", BACKLOG)),
+        "backlog": BACKLOG,
         "loop": "asyncio",
         "ws": "none",
         "lifespan": "on",
@@ -40,7 +60,8 @@ def uvicorn_config(
         "timeout_graceful_shutdown": 30,
         "h11_max_incomplete_event_size": 32_768,
     }
-    config = uvicorn.Config(gateway, host=host, port=port, **{**chosen, **options})
+    config = _Config(gateway, host=host, port=port, **{**chosen, **options})
+    config.handshake_within = gateway.registry.header_deadline
     spare(logging.getLogger("uvicorn.error"))
     return config
 
@@ -70,8 +91,8 @@ def _crowded(gateway: Gateway) -> Any:
     return answer
 
 
-def _connections(gateway: Gateway, most: int | None) -> type[Connection]:
-    """The connections of this gateway; at most so many are served."""
+def _connections(gateway: Gateway, most: int | None, backlog: int) -> type[Connection]:
+    """The connections of this gateway; at most so many are served, and at most a backlog more are told why not."""
     crowded, registry = _crowded(gateway), gateway.registry
     paths = {f"{registry.settings.prefix}/{slug}".encode(): route for slug, route in registry.routes.items()}
 
@@ -84,8 +105,10 @@ def _connections(gateway: Gateway, most: int | None) -> type[Connection]:
             if most is not None and len(self.connections) > most:
                 self.app, self.direct = crowded, False
                 self.logger.warning(CROWDED)
+                if len(self.connections) > most + backlog:
+                    transport.abort()
 
     Counted.gateway, Counted.intake, Counted.heads = gateway, gateway.intake, Heads()
     Counted.routes = {path: route for path, route in paths.items() if route.settings.is_async}
-    Counted.patience = registry.header_deadline
+    Counted.head_within, Counted.taken_within = registry.header_deadline, registry.body_deadline
     return Counted

@@ -56,6 +56,7 @@ GATEWAY: Final = (
     Metric("tenure_gateway_requests", "counter", ("source", "status"), "Requests by answer; status 0: the sender hung up before it."),
     Metric("tenure_gateway_rejects", "counter", ("source", "reason"), "Requests that were not answered 200, by why."),
     Metric("tenure_gateway_duplicates", "counter", ("source",), "Deliveries that were there already."),
+    Metric("tenure_gateway_given_up", "counter", ("source",), "Deliveries that a sync source's handler gave up on, answered 200."),
     Metric("tenure_gateway_ack_seconds", "histogram", ("source",), "From a request's headers to its answer, for what was answered 200."),
 )  # fmt: skip
 """Counted by the gateway of this process. What no source is called is counted under the source ""."""

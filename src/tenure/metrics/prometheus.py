@@ -141,17 +141,19 @@ def _of_gateway(counters: Counters) -> Iterator[Family]:
     """Copied before they are gone through: the gateway counts on."""
     from tenure.gateway.counters import BUCKETS
 
-    requests, rejects, duplicates, acks = map(_family, GATEWAY)
+    requests, rejects, duplicates, given_up, acks = map(_family, GATEWAY)
     for (source, status), count in dict(counters.requests).items():
         requests.add_metric((source, str(status)), count)
     for (source, reason), count in dict(counters.rejects).items():
         rejects.add_metric((source, reason), count)
     for source, count in dict(counters.duplicates).items():
         duplicates.add_metric((source,), count)
+    for source, count in dict(counters.given_up).items():
+        given_up.add_metric((source,), count)
     for source, histogram in dict(counters.acks).items():
         total, buckets = 0, []
         for bound, count in zip((*map(str, BUCKETS), "+Inf"), list(histogram.buckets), strict=True):
             total += count
             buckets.append((bound, total))
         acks.add_metric((source,), buckets, sum_value=histogram.sum)
-    yield from (requests, rejects, duplicates, acks)
+    yield from (requests, rejects, duplicates, given_up, acks)

@@ -1,11 +1,17 @@
-"""Telegram bots: the secret token of setWebhook, one line per chat, and updates that expire as Telegram lets them."""
+"""Telegram bots: the secret token of setWebhook, one line per chat, and updates that expire as Telegram lets them.
+
+An update's age is counted from the moment of which it tells, where it names one: Telegram sends again for a day, and a message
+that comes after an outage of hours is hours old. Where it names none (a button pressed), it is counted from when it came.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import Any, ClassVar, Final
 
+from tenure.clock import machine_micros
 from tenure.duration import Duration
 from tenure.gateway.limits import Refused
 from tenure.gateway.secrets import any_equal
@@ -16,6 +22,18 @@ __all__ = ["Telegram"]
 
 _HEADER = "x-telegram-bot-api-secret-token"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,256}\Z")
+_MOMENTS: Final = {
+    **dict.fromkeys(
+        (
+            "message", "channel_post", "business_message", "message_reaction", "message_reaction_count",
+            "my_chat_member", "chat_member", "chat_join_request",
+        ),
+        "date",
+    ),
+    **dict.fromkeys(("edited_message", "edited_channel_post", "edited_business_message"), "edit_date"),
+}  # fmt: skip
+"""Where updates say when it happened, in seconds since 1970. (A `date` elsewhere is that of something older: the message that a
+button is under, the day when a business was connected.)"""
 
 
 class Telegram(Source):
@@ -67,6 +85,17 @@ class Telegram(Source):
                 return str(who["id"])
         return None
 
-    def expires_in(self, headers: Headers, event: Any) -> Any:
-        """By the update's type."""
-        return super().expires_in(headers, event if isinstance(event, dict) else {})
+    def expires_in(self, headers: Headers, event: Any) -> timedelta | None:
+        """By the update's type, less its age; none of it is left of what is older."""
+        event = event if isinstance(event, dict) else {}
+        span = super().expires_in(headers, event)
+        return None if span is None else max(span - self._age(event), timedelta())
+
+    def _age(self, event: Mapping[str, Any]) -> timedelta:
+        """How old an update says it is; one from the future is from now."""
+        kind = self.event_type({}, event)
+        inner, now = event.get(kind), machine_micros() / 1_000_000
+        date = inner.get(_MOMENTS.get(kind, "")) if isinstance(inner, dict) else None
+        if type(date) is not int or not 0 < date < now:
+            return timedelta()
+        return timedelta(seconds=now - date)
