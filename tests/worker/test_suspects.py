@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from typing import Any
 
 import pytest
 
-from tenure.events import ChildCrashed
+import tenure
+from tenure.events import ChildCrashed, Listeners
+from tenure.outcome import Outcome
+from tenure.worker.isolate import Children
+from tenure.worker.process import Child
+from tenure.worker.run import Run
+from tenure.worker.wire import Start
+from tests.support.claims import seen
+from tests.support.clock import MovedClock
 from tests.worker.house import Heard, House, crash_once
 
 
@@ -77,3 +87,75 @@ def test_where_no_child_can_import_the_app_a_suspect_runs_here(house: House) -> 
     crash_once(house, job)
     house.start()
     assert job.result("30s") == os.getpid()
+
+
+class _Trial:
+    """A job that crashed once, claimed again to run apart; its worker's whole machine can be lost, and nobody tells of it."""
+
+    def __init__(self, house: House) -> None:
+        self._clock: MovedClock = house.stand_still()
+        self._queue = house.queue
+        self._id = self._queue.enqueue("where", {}).id
+        self._queue.claim(worker="first")
+        assert self.lose_machine() == 1
+        [self.claim] = self._queue.claim(started=False, worker="second")
+        assert self.claim.apart
+
+    async def run(self) -> Outcome | None:
+        """Run it as the worker does, which tells the store that it starts."""
+        from tests.worker import apps
+
+        address, listeners = apps.app.address, Listeners()
+        children = Children(address, most=1, marking=self._mark, listeners=listeners, worker="second")
+        run = Run(self.claim, apps.where, None, tenure.Context(self.claim, None))
+        run.begun = False
+        try:
+            return await children.run(run, lambda _: None, suspect=True)
+        finally:
+            await children.close()
+
+    def lose_machine(self) -> int:
+        """Nobody renews or beats any more; how many crashes have been counted for the job."""
+        self._clock.advance("1m")
+        assert self._queue.reclaim() == 1
+        return seen(self._queue, self._id).crashes
+
+    async def _mark(self, claim: tenure.Claim) -> bool:
+        return claim.id in self._queue.renew([claim], started=[claim]).kept
+
+
+def test_a_suspect_that_waits_for_its_child_has_not_crashed_when_the_machine_is_lost(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_address: str) -> Child:
+        asked.set()
+        return await asyncio.Future()
+
+    asked = asyncio.Event()
+    monkeypatch.setattr(Child, "start", never)
+
+    async def scene() -> int:
+        trial = _Trial(house)
+        running = asyncio.ensure_future(trial.run())
+        await asked.wait()
+        crashes = trial.lose_machine()
+        running.cancel()
+        await running
+        return crashes
+
+    assert asyncio.run(scene()) == 1
+
+
+def test_a_suspect_has_crashed_with_its_machine_from_the_moment_its_child_is_told_to_start(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, counted, send = _Trial(house), list[int](), Child.send
+
+    def lose_machine_first(self: Child, message: Any) -> None:
+        if isinstance(message, Start):
+            counted.append(trial.lose_machine())
+        send(self, message)
+
+    monkeypatch.setattr(Child, "send", lose_machine_first)
+    assert isinstance(asyncio.run(trial.run()), tenure.Done)
+    assert counted == [2]

@@ -1,7 +1,8 @@
 """Jobs in child processes: warm, one job at a time, and killed when they must stop.
 
 `isolate=True` kinds run here, and so does every suspect (a job that was in flight when a worker crashed): if it kills its
-process again, only that process dies, and nobody else is blamed. Before a suspect starts, the store is told that it does.
+process again, only that process dies, and nobody else is blamed. Before a suspect starts, the store is told that it does, and
+not before a child is there for it: one that only waits has started nowhere, should the whole machine be lost meanwhile.
 A child that is to be killed gets no other job; one that dies before it said that it began a job is no crash of that job, and
 another child gets it; where no child can be started, jobs wait, and no attempt of theirs is burnt.
 """
@@ -84,9 +85,7 @@ class Children:
         """Run it in a child, and say when it has begun; never raises for what becomes of it there."""
         try:
             async with self._free:
-                if suspect and not await self._marking(run.claim):
-                    return None
-                return await self._run(run, begun)
+                return await self._run(run, begun, suspect=suspect)
         except asyncio.CancelledError:
             return run.stopped()
         except StoreUnavailable:
@@ -109,14 +108,26 @@ class Children:
                 child.kill_while(lambda: True)
             await asyncio.wait(leaving, timeout=_GOODBYE)
 
-    async def _run(self, run: Run, begun: Callable[[Run], None]) -> Outcome | None:
+    async def _run(self, run: Run, begun: Callable[[Run], None], *, suspect: bool) -> Outcome | None:
         for fresh in _FRESH:
             child = (None if fresh else await self._living()) or await self._spawn()
+            if suspect and not await self._mark(run.claim, child):
+                return None
             begun(run)
             with suppress(_Unbegun):
                 return await self._run_in(child, run)
             run.wait_again()
         raise _Unborn(f"{len(_FRESH)} child processes for {self._address} died before they began it")
+
+    async def _mark(self, claim: Claim, child: Child) -> bool:
+        """Tell the store that this suspect starts; whether its claim stands. If it does not, the child is there for the next one."""
+        stands = False
+        try:
+            stands = await self._marking(claim)
+        finally:
+            if not stands:
+                self._idle.append(child)
+        return stands
 
     async def _run_in(self, child: Child, run: Run) -> Outcome | None:
         killed: list[str] = []
