@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypedDict
@@ -50,6 +49,8 @@ MAX_GROUP = 600
 """A group key is indexed as it is, and an index entry has little room."""
 MAX_TAGS = 32
 _REMEMBERED = 4_096
+_LONGEST_NUMBER = 18
+"""Digits: what 64 bits hold for sure."""
 _Place = tuple[str, str, str, int, int]
 _places: dict[tuple[str, str, int, int], _Place] = {}
 _INT16 = range(-32_768, 32_768)
@@ -103,9 +104,8 @@ class BareParams(TypedDict):
     now: int | None
 
 
-@dataclass(slots=True)
-class Row:
-    """A checked job, as the store takes it: text, whole numbers, microseconds."""
+class Row(Struct, gc=False):
+    """A checked job, as the store takes it: text, whole numbers, microseconds. It is in no cycle, so nobody looks for one."""
 
     id: JobId
     lane: str
@@ -202,7 +202,7 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
         return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS, True)
     run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
     expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
-    unique_for = None if job.unique_for is None else micros(parse(job.unique_for, "unique_for"))
+    unique_for = None if job.unique_for is None else _span(job.unique_for, "unique_for")
     if unique_for is not None and job.unique is None:
         raise FieldError("unique_for", "needs a unique key", job.unique_for, "pass unique=…")
     if unique_for == 0:
@@ -215,29 +215,15 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
         group_limit = check_whole(job.group_limit, "group_limit", 1, _INT32_MAX)
         if job.order not in ("strict", "start"):
             raise FieldError("order", 'must be "strict" or "start"', job.order)
+    unique_hash = None if job.unique is None else _fingerprint(kind, _key(job.unique, "unique"))
+    parent = None if job.parent is None else check_id(job.parent, "parent")
+    flow = None if job.flow is None else _key(job.flow, "flow", MAX_NAME)
+    tenant = None if job.tenant is None else _key(job.tenant, "tenant", MAX_NAME)
     return Row(
-        id=name,
-        lane=lane,
-        queue=queue,
-        kind=kind,
-        rank=rank,
-        payload=text,
-        max_attempts=most,
-        run_at=run_at,
-        delay=delay,
-        expires_at=expires_at,
-        expires_in=expires_in,
-        unique_hash=None if job.unique is None else _fingerprint(job.kind, _key(job.unique, "unique")),
-        unique_for=unique_for,
-        group_key=job.group,
-        group_limit=group_limit,
-        parent=None if job.parent is None else check_id(job.parent, "parent"),
-        flow=None if job.flow is None else _key(job.flow, "flow", MAX_NAME),
-        tenant=None if job.tenant is None else _key(job.tenant, "tenant", MAX_NAME),
-        extra=_extra(job, unique_for),
-        request=_request(job.request),
-        named=job.id is not None,
-    )
+        name, lane, queue, kind, rank, text, most, run_at, delay, expires_at, expires_in, unique_hash, unique_for,
+        job.group, group_limit, parent, flow, tenant, _extra(job, unique_for), _request(job.request), False,
+        job.id is not None,
+    )  # fmt: skip
 
 
 def bare_params(
@@ -319,8 +305,20 @@ def _when(
         raise FieldError(span_name, f"must not be given beside {at_name}", span, "pass one of the two")
     return (
         None if at is None else to_micros(at, at_name),
-        None if span is None else micros(parse(span, span_name)),
+        None if span is None else _span(span, span_name),
     )
+
+
+def _span(span: Duration, name: str) -> int:
+    """In microseconds; the same few spans come again and again."""
+    return (
+        _known_span(span, name) if type(span) is timedelta or type(span) is str else micros(parse(span, name))
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _known_span(span: timedelta | str, name: str) -> int:
+    return micros(parse(span, name))
 
 
 def check_whole(value: object, name: str, low: int, high: int) -> int:
@@ -348,8 +346,19 @@ def _key(value: object, name: str, longest: int = MAX_KEY) -> str:
 
 
 def _fingerprint(kind: str, key: str) -> str:
-    """128 bits that stand for (kind, key): an index entry of one size whatever the key's length."""
+    """128 bits that stand for (kind, key): an index entry of one size whatever the key's length.
+
+    A number stands for itself behind what stands for the kind: numbers mostly come in a row, and then their entries are
+    neighbours, while hashes would each have a page of their own to be written.
+    """
+    if len(key) <= _LONGEST_NUMBER and key.isdecimal() and key.isascii() and (key[0] != "0" or key == "0"):
+        return f"{_half(kind)}{int(key):016x}"
     return blake2b(f"{len(kind)}:{kind}{key}".encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _half(kind: str) -> str:
+    return blake2b(f"numbers of {kind}".encode(), digest_size=8).hexdigest()
 
 
 def _extra(job: NewJob, unique_for: int | None) -> str | None:
@@ -362,7 +371,7 @@ def _extra(job: NewJob, unique_for: int | None) -> str | None:
     if job.group is not None and job.order != "strict":
         extra["order"] = job.order
     if job.timeout is not None:
-        timeout = micros(parse(job.timeout, "timeout"))
+        timeout = _span(job.timeout, "timeout")
         if timeout == 0:
             raise FieldError(
                 "timeout", "must be longer than zero", job.timeout, "leave it out for no timeout"
@@ -390,13 +399,15 @@ def _tags(tags: Sequence[str]) -> list[str]:
 
 
 def _texts(values: Mapping[str, str], name: str) -> dict[str, str]:
-    if not isinstance(values, Mapping):
+    if type(values) is not dict and not isinstance(values, Mapping):
         raise FieldTypeError(name, "must map text to text", values)
-    return {_key(k, name, MAX_NAME): _text(v, f"{name}.{k}") for k, v in values.items()}
+    return {_key(k, name, MAX_NAME): _text(v, name, k) for k, v in values.items()}
 
 
-def _text(value: object, name: str) -> str:
-    return "" if value == "" else _key(value, name)
+def _text(value: object, name: str, key: str) -> str:
+    if type(value) is str and len(value) <= MAX_KEY and value.isascii() and "\x00" not in value:
+        return value
+    return _key(value, f"{name}.{key}")
 
 
 def _request(request: Request | None) -> Request | None:

@@ -357,6 +357,26 @@ def test_a_call_that_waited_is_inserted_once_the_transaction_rolled_back(
 
 
 @with_row_locks
+def test_who_was_made_to_wait_goes_on_as_before(place: Place, loop: Loop, aq: tenure.AsyncQueue) -> None:
+    async def more(name: str) -> list[bool]:
+        calls = [aq.enqueue("k", unique=f"{name}-{n}", unique_for="1h") for n in range(3)]
+        return [answer.inserted for answer in await soon(asyncio.gather(*calls))]
+
+    async def work() -> None:
+        for turn in range(6):  # often enough for everything to be prepared
+            assert await more(f"before {turn}") == [True] * 3
+        with somebody_is_enqueueing(place, unique="theirs", unique_for="1h") as (connection, theirs):
+            waits = asyncio.create_task(aq.enqueue("k", unique="theirs", unique_for="1h"))
+            assert await more("beside") == [True] * 3
+            connection.commit()
+            assert await soon(waits) == (theirs.id, False)
+        for turn in range(6):
+            assert await more(f"after {turn}") == [True] * 3
+
+    loop.wait(work())
+
+
+@with_row_locks
 def test_more_waiting_calls_than_threads_leave_room_for_the_others(
     place: Place, loop: Loop, aq: tenure.AsyncQueue
 ) -> None:

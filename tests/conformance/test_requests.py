@@ -28,6 +28,22 @@ def test_each_job_of_a_bulk_keeps_its_own_request(q: tenure.Queue) -> None:
     assert [q.request(answer.id) for answer in answers] == [job.request for job in jobs]
 
 
+def test_of_bulk_after_bulk_of_webhooks_one_of_each_group_is_ready(q: tenure.Queue) -> None:
+    for turn in range(1, 6):
+        jobs = [
+            tenure.NewJob(
+                kind="hook", unique=f"{turn}-{n}", unique_for="1h", group=f"chat {turn}-{n % 11}", order="start",
+                expires_in="1h", request=sent(n),
+            )
+            for n in range(37)
+        ]  # fmt: skip
+        answers = q.enqueue_many(jobs)
+        assert all(answer.inserted for answer in answers)
+        assert [q.request(answer.id) for answer in answers[30:]] == [sent(n) for n in range(30, 37)]
+        counts = q.counts()["default"]
+        assert (counts["ready"], counts["waiting"]) == (11 * turn, 26 * turn)
+
+
 def test_a_duplicate_in_a_bulk_keeps_no_request(q: tenure.Queue, place: Place) -> None:
     first = q.enqueue("hook", unique="0", unique_for="1h", request=sent(0))
     jobs = [

@@ -40,7 +40,10 @@ def run_and_record(runner: type[Any], work: Callable[[], object]) -> dict[str, S
     run = runner.execute
 
     def execute(self: Any, statement: Statement) -> Result:
-        seen.setdefault(statement.name, statement)
+        one: Statement | None = statement
+        while one is not None:
+            seen.setdefault(one.name, one)
+            one = one.then
         answer: Result = run(self, statement)
         return answer
 

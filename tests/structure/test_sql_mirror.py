@@ -62,6 +62,7 @@ PARAMETERS = {
         },
         {"rows", "now"},
     ),
+    "ledger": ({"id", "unique_hash", "unique_for", "now"}, {"rows", "now"}),
     # SQLite binds each row by itself; PostgreSQL is sent all bodies as one value, and where in it each one is.
     "request_add": ({"id", "body", "headers"}, {"rows", "bodies"}),
     # SQLite is sent the fences as one JSON object (and results row by row); PostgreSQL is sent a column at a time.

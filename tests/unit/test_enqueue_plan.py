@@ -52,7 +52,43 @@ def test_webhooks_cost_the_same_statements_however_many_come_together(store: str
     can = SQLITE if store == "sqlite" else POSTGRES
     ran = statements(enqueue(webhooks(count), can, now=None), all_taken(count))
     assert [s.name for s in ran] == STEPS[store]
-    assert [len(s.rows) for s in ran if s.rows is not None] == [count, count]
+    assert [len(s.rows) for s in ran if s.rows is not None] == [count] * 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (webhooks(1), [("ledger", False), ("enqueue", True)]),
+        (webhooks(500), [("ledger", False), ("enqueue", True)]),
+        ([check(NewJob(kind="k")) for _ in range(2)], [("enqueue", True)]),
+    ],
+    ids=["a webhook", "500 webhooks", "bare jobs"],
+)
+def test_a_server_is_asked_what_may_be_taken_and_then_to_store_and_commit(
+    rows: list[Row], expected: list[tuple[str, bool]]
+) -> None:
+    plan, answer, trips = enqueue(rows, POSTGRES, now=None, ends=True), all_taken(len(rows)), list[Any]()
+    statement = next(plan)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            behind = statement.then
+            trips.append((statement.name, (behind or statement).last))
+            statement = plan.send(answer(statement)._replace(then=None if behind is None else answer(behind)))
+    assert trips == expected
+    assert all(one.inserted for one in end.value.value)
+
+
+def test_the_commit_goes_along_only_where_nothing_follows_and_nobody_can_be_in_the_way() -> None:
+    def goes_along(*rows: Row, ends: bool = True) -> bool:
+        plan = enqueue(rows, SQLITE, now=None, ends=ends)
+        return any(s.last for s in statements(plan, lambda s: Result([], len(s.rows or ()))))
+
+    one, other = webhooks(2)
+    assert goes_along(one, other)
+    assert not goes_along(one, other, ends=False)
+    assert not goes_along(one, check(NewJob(kind="k", unique="a slot")))
+    assert not goes_along(one, check(NewJob(kind="k", id=other.id)))
+    assert not goes_along(one, check(NewJob(kind="k", group="g", group_limit=2)))
 
 
 def test_who_holds_a_period_is_asked_only_where_one_was_not_taken() -> None:
@@ -67,7 +103,7 @@ def test_who_holds_a_period_is_asked_only_where_one_was_not_taken() -> None:
 
     ran = statements(enqueue(rows, SQLITE, now=None), answer)
     assert [s.name for s in ran] == ["ledger", "ledger_holders", "enqueue", "request_add"]
-    assert [len(s.rows) for s in ran if s.rows is not None] == [2, 2]
+    assert [len(s.rows) for s in ran if s.rows is not None] == [3, 2, 2]
 
 
 def test_bodies_of_many_megabytes_go_in_several_statements() -> None:

@@ -28,11 +28,16 @@ DEAD = (
 def statements(plan: Plan[Any], answer: Callable[[Statement], Result]) -> list[Statement]:
     """Every statement of a plan that is answered so."""
     ran = []
+
+    def ask(statement: Statement) -> Result:
+        ran.append(statement)
+        answered = answer(statement)
+        return answered if statement.then is None else answered._replace(then=ask(statement.then))
+
     try:
         statement = next(plan)
         while True:
-            ran.append(statement)
-            statement = plan.send(answer(statement))
+            statement = plan.send(ask(statement))
     except StopIteration:
         return ran
 
@@ -72,6 +77,6 @@ def test_many_deaths_are_looked_at_a_hundred_at_a_time(can: Any) -> None:
 def test_the_same_death_always_makes_the_same_job(can: Any) -> None:
     first, again = (statements(call_hooks([JOB.id], can, now=None), somebody_listens) for _ in range(2))
     [row], [same] = first[-1].rows or (), again[-1].rows or ()
-    made = UUID(row["id"])
+    made = UUID(row.id)
     assert row == same
     assert (made.version, made.variant, made.int >> 80) == (7, UUID(JOB.id).variant, 2_000)

@@ -58,6 +58,19 @@ def test_a_unique_key_counts_per_kind_and_whatever_its_length_takes_128_bits() -
         for pair in [("a", "bc"), ("ab", "c"), ("a", "b"), ("1:a", "b"), ("a", "x" * 8_192)]
     }
     assert len(different) == 5
+
+
+def test_numbers_that_come_in_a_row_are_neighbours_and_none_is_taken_for_another_key() -> None:
+    def fingerprint(key: str, kind: str = "a") -> str:
+        return str(check(NewJob(kind=kind, unique=key)).unique_hash)
+
+    row = [fingerprint(str(n)) for n in (0, 1, 9, 10, 99, 1_000_000_000, 10**18 - 1)]
+    assert row == sorted(row)
+    assert len({one[:16] for one in row}) == 1
+    others = ("01", "00", "\u0661", "1 ", "-1", "+1", "1_0", "1.0", str(10**18), "9" * 19)
+    different = {*row, *map(fingerprint, others), fingerprint("1", "b"), fingerprint("a1")}
+    assert len(different) == len(row) + len(others) + 2
+    assert {len(one) for one in different} == {32}
     assert {len(f) for f in different} == {32}
     assert fingerprint("a", "b") == fingerprint("a", "b")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import gc
 import logging
 import os
 import signal
@@ -190,6 +191,8 @@ def serve(
     before = {s: signal.signal(s, lambda *_: words.put(True)) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
         serving.start()
+        gc.collect()
+        gc.freeze()  # all that is there by now stays; who collects garbage need not look at it again
         while _heard(words):
             if serving.told:
                 serving.hurry()

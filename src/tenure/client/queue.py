@@ -353,7 +353,7 @@ class AsyncQueue:
     def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
         now = self._verbs._now()  # noqa: SLF001 - one client, two modules
         return self._store.run(
-            lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again),
+            lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again, ends=True),
             patient=not rows[0].may_wait,
         )
 

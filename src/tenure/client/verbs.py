@@ -163,7 +163,10 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         now = self._now()
 
         def make(again: bool) -> Plan[Enqueued]:
-            [answer] = yield from enqueue([row], self._can, now=now, again=again, inside=self._inside)
+            inside = self._inside
+            [answer] = yield from enqueue(
+                [row], self._can, now=now, again=again, inside=inside, ends=not inside
+            )
             return answer
 
         return Call(make, row=row)
@@ -217,8 +220,10 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
                 return enqueue(rows, self._can, now=now, again=True)
 
             return Call(make_copy)
-        rows = [check(job, self._max_payload) for job in jobs]
-        return Call(lambda again: enqueue(rows, self._can, now=now, again=again, inside=self._inside))
+        rows, inside = [check(job, self._max_payload) for job in jobs], self._inside
+        return Call(
+            lambda again: enqueue(rows, self._can, now=now, again=again, inside=inside, ends=not inside)
+        )
 
     def claim(
         self,

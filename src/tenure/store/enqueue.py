@@ -1,11 +1,13 @@
 """enqueue: jobs into the store, each answered inserted or duplicate; never raises for a duplicate, never touches one.
 
 Ids are made by the client, so an enqueue whose answer was lost is simply asked again: `again` makes the plan look first.
+Whatever need not wait for an answer is asked together, so that jobs with everything a job may have are two round trips to a
+server: what they may take (periods, groups), then the jobs, their requests and the commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -14,21 +16,31 @@ from tenure.job import Enqueued, JobId
 from tenure.newjob import NewJob, Row, check, copied_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
-from tenure.store.groups import admit_locked, lock
-from tenure.store.pack import pack, pack_object
-from tenure.store.plan import Plan, Statement
+from tenure.store.groups import admit_locked, locked, locking
+from tenure.store.pack import pack
+from tenure.store.plan import Plan, Result, Statement
+from tenure.store.stored import requests, stored
 
 __all__ = ["enqueue", "enqueue_plain", "holder"]
 
+Leads = Mapping[str | None, Row]
+"""By group: its row that may be ready at once."""
 _TRIES = 5
-_BODIES = 16_777_216
-"""How many bytes of requests go into one statement."""
 
 
 def enqueue(
-    rows: Sequence[Row], can: Capabilities, *, now: int | None, again: bool = False, inside: bool = False
+    rows: Sequence[Row],
+    can: Capabilities,
+    *,
+    now: int | None,
+    again: bool = False,
+    inside: bool = False,
+    ends: bool = False,
 ) -> Plan[list[Enqueued]]:
-    """Store the rows, in their order; the answers come in the same order. `inside`: in a caller's transaction."""
+    """Store the rows, in their order; the answers come in the same order.
+
+    `inside`: in a caller's transaction. `ends`: nothing follows in ours.
+    """
     met = False
     # An id that the caller chose may be one of a finished job, which an insert need not meet.
     if len(rows) == 1 and rows[0].alone and not (rows[0].named or again or inside):
@@ -40,15 +52,57 @@ def enqueue(
     if again or met or any(r.named for r in rows):
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
-    found |= yield from _take_periods(periods, now, again=again)
+    locks = locking(_groups(rows, found), can)
+    taken, heard = yield from _take_periods(periods, now, again=again, then=locks)
+    found |= taken
     stored_before = set(found)
     missing = [r for r in rows if r.id not in found]
-    mine = yield from lock([r.group_key for r in missing if r.group_key is not None], can)
+    mine = yield from locked(_groups(missing, found), locks, heard)
     leads = _leads(missing, frozenset(mine))
+    if not again and all(map(_is_free, missing)):
+        rest = [group for group in mine if group not in leads]
+        yield from _store_free(missing, leads, rest, now, ends=ends)
+        found |= {r.id: r.id for r in missing}
+    else:
+        yield from _store_contested(missing, leads, mine, found, now)
+    before = set() if again else stored_before
+    return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
+
+
+def _groups(rows: Sequence[Row], found: Mapping[str, JobId]) -> list[str]:
+    """The groups of those rows that nobody stands for yet."""
+    return list(dict.fromkeys(r.group_key for r in rows if r.group_key is not None and r.id not in found))
+
+
+def _is_free(row: Row) -> bool:
+    """Whether nothing can be in its way: a fresh id, and no unique slot but a period, which it has taken before."""
+    return not row.named and (row.unique_hash is None or row.unique_for is not None)
+
+
+def _store_free(
+    rows: Sequence[Row], leads: Leads, rest: Collection[str], now: int | None, *, ends: bool
+) -> Plan[None]:
+    """Store rows that nothing can be in the way of, with their requests; all at once, unless that is a lot."""
+    if rows:
+        asked = [stored(r, lead=leads.get(r.group_key) is r) for r in rows]
+        kept = list(requests(rows))
+        last = ends and not rest and len(kept) < 2
+        first = Statement("request_add", {}, rows=kept[0], last=last) if kept else None
+        yield Statement("enqueue", {"now": now}, rows=asked, then=first, last=last and first is None)
+        for more in kept[1:]:
+            yield Statement("request_add", {}, rows=more)
+    yield from admit_locked(rest)
+
+
+def _store_contested(
+    rows: Sequence[Row], leads: Leads, mine: Collection[str], found: dict[str, JobId], now: int | None
+) -> Plan[None]:
+    """Store rows that others may be in the way of; `found` has who stands for each of them then."""
+    missing = rows
     for _ in range(_TRIES):
         if not missing:
             break
-        asked = [_columns(r, lead=leads.get(r.group_key) is r) for r in missing]
+        asked = [stored(r, lead=leads.get(r.group_key) is r) for r in missing]
         answer = yield Statement("enqueue", {"now": now}, rows=asked)
         if answer.changed == len(missing):
             found |= {r.id: r.id for r in missing}
@@ -56,23 +110,20 @@ def enqueue(
             # A slot may be freed between the insert and this look; then nobody is found, and the row is tried again.
             found |= yield from _resolve(missing)
             leads = {}
-        missing = [r for r in rows if r.id not in found]
+        missing = [r for r in missing if r.id not in found]
     if missing:
         raise StoreError(
             f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
         )
-    inserted = [r for r in rows if found[r.id] == r.id]
-    for asked in _requests([r for r in inserted if r.id not in stored_before]):
-        yield Statement("request_add", {}, rows=asked)
+    for kept in requests([r for r in rows if found[r.id] == r.id]):
+        yield Statement("request_add", {}, rows=kept)
     yield from admit_locked([group for group in mine if group not in leads])
-    before = set() if again else stored_before
-    return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
 
 
 def _one(row: Row, now: int | None) -> Statement:
     if row.bare:
         return Statement("enqueue_one", row.bare_params(now), alone=True)
-    return Statement("enqueue", {"now": now}, rows=[_columns(row)], alone=True)
+    return Statement("enqueue", {"now": now}, rows=[stored(row)], alone=True)
 
 
 def enqueue_plain(
@@ -129,30 +180,6 @@ def _leads(rows: Sequence[Row], mine: Collection[str]) -> dict[str | None, Row]:
     return {group: row for group, row in first.items() if group not in others}
 
 
-def _columns(row: Row, *, lead: bool = False) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "lane": row.lane,
-        "queue": row.queue,
-        "kind": row.kind,
-        "rank": row.rank,
-        "payload": row.payload,
-        "max_attempts": row.max_attempts,
-        "run_at": row.run_at,
-        "delay": row.delay,
-        "expires_at": row.expires_at,
-        "expires_in": row.expires_in,
-        "unique_hash": row.unique_hash if row.unique_for is None else None,
-        "group_key": row.group_key,
-        "group_limit": row.group_limit,
-        "parent": row.parent,
-        "flow": row.flow,
-        "tenant": row.tenant,
-        "extra": row.extra,
-        "lead": lead,
-    }
-
-
 def _resolve(rows: Sequence[Row]) -> Plan[dict[str, JobId]]:
     """Which job stands for each row: itself if it is stored, else the holder of its unique slot; absent if neither."""
     asked = [{"id": r.id, "unique_hash": r.unique_hash if r.unique_for is None else None} for r in rows]
@@ -164,43 +191,32 @@ def _resolve(rows: Sequence[Row]) -> Plan[dict[str, JobId]]:
     return found
 
 
-def _take_periods(rows: Sequence[Row], now: int | None, *, again: bool) -> Plan[dict[str, JobId]]:
-    """Take the ledger's periods; the rows that lost theirs are answered with who holds it.
+def _take_periods(
+    rows: Sequence[Row], now: int | None, *, again: bool, then: Statement | None
+) -> Plan[tuple[dict[str, JobId], Result | None]]:
+    """Take the ledger's periods: the rows that lost theirs, with who holds it; and what `then` answered, if it was asked.
 
     Asked again, a row that holds its period already was stored by an earlier try, even if its job is gone since.
     """
     if not rows:
-        return {}
+        return {}, None
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(str(row.unique_hash), row)
     asked = [{"id": r.id, "unique_hash": h, "unique_for": r.unique_for} for h, r in first.items()]
     before = (yield from _period_holders(asked)) if again else {}
-    answer = yield Statement("ledger", {"rows": pack(asked), "now": now})
+    answer = yield Statement("ledger", {"now": now}, rows=asked, then=then)
+    if answer.changed == len(rows) and not before:
+        return {}, answer.then
     if answer.changed == len(asked):
         holder = {h: r.id for h, r in first.items()}
     else:
         holder = yield from _period_holders(asked)
-    stored: dict[str, JobId] = {r.id: r.id for r in rows if before.get(str(r.unique_hash)) == r.id}
-    return stored | {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+    mine: dict[str, JobId] = {r.id: r.id for r in rows if before.get(str(r.unique_hash)) == r.id}
+    lost = {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+    return mine | lost, answer.then
 
 
 def _period_holders(asked: Sequence[dict[str, Any]]) -> Plan[dict[str, JobId]]:
     answer = yield Statement("ledger_holders", {"rows": pack(asked)})
     return {h.replace("-", ""): JobId(i) for h, i in answer.rows}
-
-
-def _requests(rows: Sequence[Row]) -> Iterator[list[dict[str, Any]]]:
-    """The rows' requests, together up to a sane length: bodies of a whole bulk may be more than a statement takes."""
-    together: list[dict[str, Any]] = []
-    size = 0
-    for row in rows:
-        if (request := row.request) is None:
-            continue
-        if together and size + len(request.body) > _BODIES:
-            yield together
-            together, size = [], 0
-        together.append({"id": row.id, "body": request.body, "headers": pack_object(request.headers)})
-        size += len(request.body)
-    if together:
-        yield together

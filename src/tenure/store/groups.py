@@ -14,29 +14,37 @@ from collections.abc import Collection, Iterable
 
 from tenure.store.dialect import Capabilities
 from tenure.store.pack import pack_groups
-from tenure.store.plan import Plan, Statement
+from tenure.store.plan import Plan, Result, Statement
 
-__all__ = ["admit", "admit_locked", "admit_woken", "lock", "sweep"]
+__all__ = ["admit", "admit_locked", "admit_woken", "locked", "locking", "sweep"]
 
 _WAKES = 1_000
 
 
 def admit(groups: Iterable[str], can: Capabilities) -> Plan[int]:
     """Make ready what each group has room for; what cannot be decided now is left word about."""
-    keys = yield from lock(groups, can)
-    return (yield from admit_locked(keys))
-
-
-def lock(groups: Iterable[str], can: Capabilities) -> Plan[list[str]]:
-    """Those of the groups that may be decided about now, and until this transaction ends; word is left about the others."""
     keys = list(dict.fromkeys(groups))
-    if not keys or not can.defers:
-        return keys
-    answer = yield Statement("group_locks", {"groups": pack_groups(keys)})
-    later = [key for key, locked in answer.rows if not locked]
+    return (yield from admit_locked((yield from locked(keys, locking(keys, can)))))
+
+
+def locking(groups: Collection[str], can: Capabilities) -> Statement | None:
+    """Asks which of the groups may be decided about; None: all of them may."""
+    return Statement("group_locks", {"groups": pack_groups(groups)}) if groups and can.defers else None
+
+
+def locked(groups: Collection[str], asked: Statement | None, heard: Result | None = None) -> Plan[list[str]]:
+    """Those of the groups that may be decided about now, and until this transaction ends; word is left about the others.
+
+    What `locking` asked may have been heard already; of groups that it named but are not among these nothing is said.
+    """
+    if asked is None:
+        return list(groups)
+    answer = heard or (yield asked)
+    known = dict(answer.rows)
+    later = [key for key in groups if not known.get(key)]
     if later:
         yield Statement("wake", {"groups": pack_groups(later)})
-    return [key for key, locked in answer.rows if locked]
+    return [key for key in groups if known.get(key)]
 
 
 def admit_locked(groups: Collection[str]) -> Plan[int]:

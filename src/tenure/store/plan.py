@@ -3,7 +3,8 @@
 The verbs are written once. Each database brings its own text for a statement of the same name, and whoever runs a plan
 decides how to wait: `run` on a connection that answers at once, `arun` on one that is awaited. One plan is one
 transaction, or part of the caller's own. A statement marked `alone` needs no transaction around it, so a plan of one
-such statement costs one round trip.
+such statement costs one round trip. Statements that need not wait for each other's answers are one (`then`), and one that
+ends its plan says so (`last`): a runner may send all of that, and the commit, in one round trip, or take them in turn.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ T = TypeVar("T")
 class Statement:
     """One statement by name, with its parameters.
 
-    `rows` are many rows of the same shape, each a mapping; `columns` are the same by column: the cheap way. `copied` are
-    the rows of a bulk copy, taken once.
+    `rows` are many rows of the same shape, each a mapping or a struct; `columns` are the same by column: the cheap way.
+    `copied` are the rows of a bulk copy, taken once. `then` is asked right after it, whatever it answers, unless it
+    fails. `last`: whatever it answers, the transaction may be committed then.
     """
 
     name: str
@@ -32,13 +34,16 @@ class Statement:
     copied: Iterable[tuple[object, ...]] | None = None
     alone: bool = False
     reads: bool = False
+    then: Statement | None = None
+    last: bool = False
 
 
 class Result(NamedTuple):
-    """What a statement answered: its rows, and how many it changed."""
+    """What a statement answered: its rows, how many it changed, and what the one behind it (`then`) answered."""
 
     rows: list[tuple[Any, ...]]
     changed: int
+    then: Result | None = None
 
 
 Plan = Generator[Statement, Result, T]
@@ -48,7 +53,7 @@ class Runner(Protocol):
     """Runs statements at once, inside a transaction that it opens when it must."""
 
     def execute(self, statement: Statement) -> Result:
-        """Run one statement."""
+        """Run one statement, and what is to be asked right after it if the runner knows how; else `run` does that."""
         ...
 
     def commit(self) -> None:
@@ -81,7 +86,7 @@ def run(plan: Plan[T], on: Runner) -> T:
     try:
         statement = next(plan)
         while True:
-            statement = plan.send(on.execute(statement))
+            statement = plan.send(_ask(on, statement))
     except StopIteration as end:
         on.commit()
         return end.value  # type: ignore[no-any-return]
@@ -95,10 +100,24 @@ async def arun(plan: Plan[T], on: AsyncRunner) -> T:
     try:
         statement = next(plan)
         while True:
-            statement = plan.send(await on.execute(statement))
+            statement = plan.send(await _aask(on, statement))
     except StopIteration as end:
         await on.commit()
         return end.value  # type: ignore[no-any-return]
     except BaseException:
         await on.rollback()
         raise
+
+
+def _ask(on: Runner, statement: Statement) -> Result:
+    answer = on.execute(statement)
+    if statement.then is None or answer.then is not None:
+        return answer
+    return answer._replace(then=_ask(on, statement.then))
+
+
+async def _aask(on: AsyncRunner, statement: Statement) -> Result:
+    answer = await on.execute(statement)
+    if statement.then is None or answer.then is not None:
+        return answer
+    return answer._replace(then=await _aask(on, statement.then))

@@ -236,8 +236,8 @@ def test_crashes_are_pardoned_where_the_job_is(bench: Workbench) -> None:
 def test_a_period_is_taken_unless_it_still_runs(bench: Workbench) -> None:
     bench.put("ledger", unique_hash=uid(1), job_id=uid(10), until=NOW + 1)
     bench.put("ledger", unique_hash=uid(2), job_id=uid(20), until=NOW)
-    rows = pack(*({"id": uid(n * 11), "unique_hash": uid(n), "unique_for": 5} for n in (1, 2, 3)))
-    assert bench.ask("ledger", packed=rows, now=NOW).changed == 2
+    rows = [{"id": uid(n * 11), "unique_hash": uid(n), "unique_for": 5} for n in (1, 2, 3)]
+    assert bench.ask("ledger", rows=rows, now=NOW).changed == 2
     found = bench.sql("SELECT unique_hash, job_id FROM tenure.ledger ORDER BY 1")
     assert found == [(uid(1), uid(10)), (uid(2), uid(22)), (uid(3), uid(33))]
 

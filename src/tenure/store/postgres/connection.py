@@ -26,6 +26,7 @@ from tenure.store.postgres.bind import bound
 from tenure.store.postgres.copytext import bare_line, line
 from tenure.store.postgres.dialect import NEVER_PREPARED
 from tenure.store.postgres.limits import ORDINARY, Limits
+from tenure.store.postgres.trip import PREPARE_AFTER, Trips
 
 __all__ = [
     "KEEPALIVES",
@@ -48,12 +49,12 @@ KEEPALIVES: Final = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-_PREPARE_AFTER: Final = 3
 _CHUNK: Final = 500
 _IDLE: Final = psycopg.pq.TransactionStatus.IDLE
-_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_BEGIN_READING: Final = f"{_BEGIN}; SET LOCAL enable_seqscan = on"
-_BEGIN_IMPATIENT: Final = f"{_BEGIN}; SET LOCAL lock_timeout = '50ms'"
+_BEGIN: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+_READING: Final = b"SET LOCAL enable_seqscan = on"
+_IMPATIENT: Final = b"SET LOCAL lock_timeout = '50ms'"
+_COMMIT: Final = b"COMMIT"
 _SESSION: Final = (
     "-c enable_seqscan=off -c jit=off -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 )
@@ -109,7 +110,7 @@ def connect(place: PostgresPlace) -> Link:
     """A new connection; raises Broken where there is nobody to connect to."""
     options: dict[str, Any] = {
         "autocommit": True,
-        "prepare_threshold": None if place.pgbouncer else _PREPARE_AFTER,
+        "prepare_threshold": None if place.pgbouncer else PREPARE_AFTER,
         **KEEPALIVES,
     }
     if not place.pgbouncer and "options=" not in place.conninfo:
@@ -136,7 +137,8 @@ class PostgresRunner:
     def __init__(self, link: Link, dialect: Dialect, limits: Limits, *, prepare: bool) -> None:
         self.link, self._dialect, self._prepare, self._patient = link, dialect, prepare, True
         self._limits = limits
-        self._cursor = psycopg.RawCursor(link)
+        self._cursor, self._trips = psycopg.RawCursor(link), Trips(link)
+        self._together = prepare and psycopg.capabilities.has_pipeline()
         self._open = False
         self.asked = False
         self._insert = dialect.statements["enqueue_one"].text
@@ -151,14 +153,19 @@ class PostgresRunner:
         self._patient, self._open, self.asked = patient, False, False
 
     def execute(self, statement: Statement) -> Result:
-        """Run one statement."""
+        """Run one statement; in one round trip with what it begins and ends with, where the driver knows how."""
         self.link.limit = self._limits.of(statement)
         anew = statement.name in NEVER_PREPARED
+        begin: tuple[bytes, ...] = ()
         if not self._open and not (statement.alone and self._patient and not anew):
-            begin = _BEGIN_READING if anew else _BEGIN if self._patient else _BEGIN_IMPATIENT
-            self._cursor.execute(begin, prepare=False)
-            self._open = True
+            begin = (_BEGIN, _READING) if anew else (_BEGIN,) if self._patient else (_BEGIN, _IMPATIENT)
         self.asked = self.asked or (statement.alone and not statement.reads)
+        more = bool(begin or statement.then or statement.last)
+        if self._together and more and not anew and statement.copied is None:
+            return self._run_together(begin, statement)
+        if begin:
+            self._trips.say(b"; ".join(begin))
+            self._open = True
         if statement.copied is not None:
             return self._copy(statement.name, statement.copied)
         sql = self._dialect.statements[statement.name]
@@ -168,6 +175,24 @@ class PostgresRunner:
         cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
         rows = cursor.fetchall() if cursor.description is not None else []
         return Result(rows, max(cursor.rowcount, 0))
+
+    def _run_together(self, begin: tuple[bytes, ...], first: Statement) -> Result:
+        chain = [first]
+        while chain[-1].then is not None:
+            chain.append(chain[-1].then)
+        # What is alone commits by itself, and does so too where it must not wait for long.
+        ends = chain[-1].last or (first.alone and len(begin) > 0)
+        self._open, self.asked = True, self.asked or chain[-1].last
+        asked = []
+        for statement in chain:
+            sql, params = self._dialect.statements[statement.name], bound(statement)
+            asked.append((sql, [params[p] for p in sql.parameters]))
+        answers = self._trips.make(begin, asked, (_COMMIT,) if ends else ())
+        self._open = not ends
+        answer = answers.pop()
+        while answers:
+            answer = answers.pop()._replace(then=answer)
+        return answer
 
     def insert(self, job: BareParams) -> None:
         """enqueue_one, with nothing around it."""
@@ -185,7 +210,7 @@ class PostgresRunner:
         """End the transaction, if one was opened."""
         if self._open:
             self.asked = True
-            self._cursor.execute("COMMIT", prepare=False)
+            self._trips.say(_COMMIT)
             self._open = False
 
     def rollback(self) -> None:
@@ -193,7 +218,7 @@ class PostgresRunner:
         if self._open:
             self._open = False
             if not self.link.closed and not self.link.broken:
-                self._cursor.execute("ROLLBACK", prepare=False)
+                self._trips.say(b"ROLLBACK")
 
 
 def is_lock_busy(cause: DriverError) -> bool:

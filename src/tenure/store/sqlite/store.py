@@ -24,7 +24,7 @@ from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
-from tenure.store.sqlite.bind import bound, runs
+from tenure.store.sqlite.bind import bound, chunks, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, is_at, key_of, prepare_file, release_library, same_file
@@ -100,6 +100,10 @@ def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) 
         if statement.name == "copy_bare":
             return Result([], sum(link.many(*run) for run in runs(text, statement.copied)))
         return Result([], link.many(text, statement.copied))
+    if statement.rows is not None and len(statement.rows) > 1:
+        text = statements[statement.name].text
+        several = chunks(text, statement.rows, params)
+        return Result([], sum(link.many(text, [flat]) for text, flat in several))
     text, params, rows = bound(statement, statements, params)
     if rows is not None:
         return Result([], link.many(text, rows))

@@ -1,5 +1,5 @@
 -- enqueue: stores the rows it can; a row whose id or unique slot is taken is left out, and the count tells.
--- Differs from postgres: runs once a row, in process, instead of unpacking one JSON parameter.
+-- Differs from postgres: takes rows in process instead of unpacking one JSON parameter.
 INSERT INTO tenure_jobs (
     id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at, expires_at, unique_hash, group_key, group_limit,
     parent, flow, tenant, extra, state, held)

@@ -1,3 +1,3 @@
 -- request_add: keeps the web requests that jobs were made from.
--- Differs from postgres: runs once a row, in process, instead of unpacking all of them.
+-- Differs from postgres: takes rows in process instead of unpacking all of them.
 INSERT INTO tenure_requests (job_id, body, headers) VALUES (:id, :body, :headers) ON CONFLICT DO NOTHING
