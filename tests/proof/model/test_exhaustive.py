@@ -27,7 +27,7 @@ _TWO: tuple[Name, ...] = ("done", "fail")
 _SCENES = [
     Scene(name="one job, every outcome", jobs={"a": _TWICE}, claims=3, outcomes=("done", "fail", "snooze", "release", "bury", "cancelled", "crashed")),
     Scene(name="one job, settles said again", jobs={"a": _TWICE}, claims=depth.of(test=1, proof=3), outcomes=("done", "fail", "release"), repeats=True),
-    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=2), outcomes=("done",), people=""),
+    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=3), outcomes=("done",), people=""),
     Scene(name="two jobs and people", jobs={"a": _TWICE, "b": _FIRST}, claims=1, outcomes=(*_TWO, "release") if _DEEP else ("done",), people="ab" if _DEEP else "a"),
     Scene(name="a strict group", jobs={"a": _STRICT, "b": _STRICT}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
     Scene(name="a group that starts in order", jobs={"a": _START, "b": _START}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
