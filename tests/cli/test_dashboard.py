@@ -58,6 +58,21 @@ def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Pa
         stream.close()
 
 
+def test_an_app_s_kinds_are_known_and_its_jobs_are_where_the_url_says(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
+    with tenure.open(elsewhere) as q:
+        q.enqueue("work", queue="there")
+    with running(folder, "dashboard", "bot:app", "--url", elsewhere, "--port", "0", "--json") as served:
+        url = json.loads(served.line())["url"]
+        assert [one["name"] for one in told(url + "api/queues")["queues"]] == ["there"]
+        known = [one["text"] for one in told(url + "api/complete?q=kind:on_&at=8")["candidates"]]
+        assert "on_update" in known
+    answer = tenure_command(folder, "dashboard", "bot:nothing", "--url", elsewhere, "--port", "0")
+    assert answer.returncode == 1
+    assert "has no app named 'nothing'" in answer.stderr
+
+
 def test_a_token_is_asked_for_where_one_is_named(tmp_path: Path) -> None:
     tenure.open(f"sqlite:///{tmp_path}/jobs.db").close()
     with running(tmp_path, *SERVE, "--token", "env:DESK", DESK=TOKEN) as served:

@@ -133,3 +133,18 @@ def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
     told = postgres_desk.run("list", "state:dead error:Timeout* payload.n:1", "--json")
     assert told.json["id"] == died[1]
     assert postgres_desk.run("list", "state:running").code == 3
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_table_is_as_wide_as_its_terminal_and_cuts_ids_last(desk: Desk, columns: int) -> None:
+    with desk.queue() as q:
+        [died] = dead(q, 1, kind="send_a_very_long_letter", error="no route to host " * 9)
+    with desk.terminal("list", COLUMNS=str(columns), NO_COLOR="1") as terminal:
+        assert terminal.end() == 0
+    header, row = terminal.screen.split("\r\n")[:2]
+    assert (header.split()[0], len(row)) == ("ID", columns)
+    assert len(header) <= columns
+    assert row.endswith("…")
+    assert (died in row) == (columns >= 80)
+    assert died[-8:] in row
+    assert max(map(len, desk.run("list", COLUMNS=str(columns)).out.splitlines())) > 150

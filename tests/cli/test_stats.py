@@ -131,6 +131,17 @@ def test_what_is_done_is_kept_in_the_audit_with_who_did_it(desk: Desk) -> None:
     assert kept[0].said == "3 retried"
 
 
+def test_figures_are_never_cut_where_the_terminal_is_narrow(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.enqueue_many([tenure.NewJob(kind="send", queue="a-queue-with-a-long-name") for _ in range(1_234)])
+        q.pause("a-queue-with-a-long-name")
+    with desk.terminal("stats", COLUMNS="60", NO_COLOR="1") as terminal:
+        assert terminal.end() == 0
+    lines = [line for line in terminal.screen.split("\r\n") if line]
+    assert max(map(len, lines)) <= 60
+    assert lines[1].split()[:4] == ["a-que…", "0", "0", "1,234"]
+
+
 def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
     with postgres_desk.queue() as q:
         q.enqueue_many([tenure.NewJob(kind="send") for _ in range(60)])

@@ -29,7 +29,7 @@ def command() -> None:
 
 @command.command("serve")
 @click.argument("app", required=False)
-@click.option("--url", metavar="URL", help="Where the jobs are.  [default: the app's, else $TENURE_URL, …]")
+@click.option("--url", metavar="URL", help="Where the jobs are, those of an app too.  [default: the app's own place, else $TENURE_URL, …]")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; another one needs a token or a password.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="The port to listen on; 0 for any that is free.")  # fmt: skip
 @click.option("--token", metavar="env:NAME|file:PATH", help="Where the token of operators is, who may act.")
@@ -58,7 +58,7 @@ def serve_(
 
     \b
     tenure dashboard                                for the store in $TENURE_URL, on this machine alone
-    tenure dashboard shop.jobs:app --port 9000      for the app's own
+    tenure dashboard shop.jobs:app --port 9000      for the app's own, whose kinds it then knows
     tenure dashboard --host 0.0.0.0 --allow-host desk.example --password-hash file:desk.hash
     tenure dashboard hash > desk.hash               asks for a password
 
@@ -69,11 +69,13 @@ def serve_(
     from tenure.cli.serving import bind, serve
     from tenure.cli.showing import dashboard_config, send_at_once
     from tenure.config import locate
+    from tenure.worker.address import load
     from tenure.worker.settings import positive_span
 
     set_up(log_format, log_level)
     seconds = positive_span(grace, "grace").total_seconds()
-    place = place_of(url, None if url is not None else app)
+    named = None if app is None else load(app)
+    place = place_of(url, None) if url is not None or named is None else str(named.url)
     locate(place)  # what is no URL is told before anything starts; a store that is away may come back
     try:
         from tenure.dashboard import asgi
@@ -88,7 +90,10 @@ def serve_(
     )
     bound = bind(host, port)
     send_at_once(bound.listening)
-    config = dashboard_config(asgi(App(place), settings, close=True), grace=seconds)
+    desk = App(place)
+    if named is not None:
+        desk.kinds = named.kinds
+    config = dashboard_config(asgi(desk, settings, close=True), grace=seconds)
 
     def ready() -> None:
         told = {"url": f"{bound.url}/", "login": settings.guarded}

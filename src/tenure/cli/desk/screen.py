@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,8 +18,11 @@ from tenure.clock import from_micros, machine_micros
 __all__ = ["ago", "coloured", "echo_json", "local", "now", "number", "paint", "plain", "table", "when"]
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_LEAST: Final = 12
-"""The last column keeps so many characters, however narrow the terminal is."""
+_LEAST: Final = 5
+"""A column of words keeps so many characters, however narrow the terminal is."""
+_IDS: Final = frozenset({"ID"})
+"""Columns that are cut last, and then at their start: an id begins with its time."""
+_FIGURE: Final = re.compile(r"[\d,.]+\+?|\d+/\d+")
 
 
 def now() -> datetime:
@@ -76,22 +80,46 @@ def echo_json(answer: Any) -> None:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], colours: Sequence[Sequence[str | None]] = ()
 ) -> None:
-    """Columns as wide as they must be; the last is cut where a terminal ends."""
+    """Columns as wide as they must be; on a terminal that is too narrow for them, as wide as it allows."""
     body = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(len(line[n]) for line in (header, *body)) for n in range(len(header) - 1)]
-    room = max(shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths), _LEAST)
-    most = room if sys.stdout.isatty() else None
-    click.echo(paint(_line(header, widths, most, ()), bold=True))
+    widths = [max(len(line[n]) for line in (header, *body)) for n in range(len(header))]
+    if sys.stdout.isatty():
+        widths = _fitted(header, body, widths, shutil.get_terminal_size().columns)
+    whole = [name in _IDS for name in header]
+    click.echo(paint(_line(header, widths, [False] * len(header), ()), bold=True))
     for at, row in enumerate(body):
-        click.echo(_line(row, widths, most, colours[at] if colours else ()))
+        click.echo(_line(row, widths, whole, colours[at] if colours else ()))
+
+
+def _fitted(
+    header: Sequence[str], body: Sequence[Sequence[str]], widths: Sequence[int], columns: int
+) -> list[int]:
+    """The widest column gives way, one character at a time; ids after all others, and figures never, for half a number is a lie."""
+    fitted = list(widths)
+    least = [
+        max([min(widths[n], _LEAST), *(len(row[n]) for row in body if _FIGURE.fullmatch(row[n]))])
+        for n in range(len(header))
+    ]
+    for ids in (False, True):
+        while sum(fitted) + 2 * (len(fitted) - 1) > columns:
+            loose = [n for n, name in enumerate(header) if fitted[n] > least[n] and (ids or name not in _IDS)]
+            if not loose:
+                break
+            fitted[max(loose, key=lambda n: (fitted[n], n))] -= 1
+    return fitted
 
 
 def _line(
-    cells: Sequence[str], widths: Sequence[int], most: int | None, colours: Sequence[str | None]
+    cells: Sequence[str], widths: Sequence[int], ends: Sequence[bool], colours: Sequence[str | None]
 ) -> str:
-    *first, last = cells
-    if most is not None and len(last) > most:
-        last = last[: most - 1] + "…"
-    padded = [f"{cell:<{width}}" for cell, width in zip(first, widths, strict=True)] + [last]
+    padded = [f"{_cut(cell, width, end=end):<{width}}" for cell, width, end in zip(cells, widths, ends, strict=True)]  # fmt: skip
+    padded[-1] = padded[-1].rstrip()
     shown = [paint(cell, colours[n]) if n < len(colours) and colours[n] else cell for n, cell in enumerate(padded)]  # fmt: skip
     return "  ".join(shown).rstrip()
+
+
+def _cut(text: str, width: int, *, end: bool) -> str:
+    """As much as there is room for, from the start or, where that is what tells it apart, from the end."""
+    if len(text) <= width:
+        return text
+    return f"…{text[len(text) - width + 1 :]}" if end else f"{text[: width - 1]}…"
