@@ -42,6 +42,9 @@ def test_make_up_opens_worker_gateway_and_dashboard_with_something_to_look_at(tm
     with running(tmp_path, *recipe("up"), "--port", "0", "--dashboard", "0", "--json") as up:
         said = json.loads(up.line())
         page = said["dashboard"]
+        first = told(f"{page}api/overview")  # there is something to see at the first look
+        assert [one["ready"] for one in first["queues"] if one["name"] == "newsletter"] == [40]
+        assert told(f"{page}api/jobs?q=flow:catalogue-1")["count"]["total"] >= 1
         assert told(f"{said['gateway']}/healthz")
         with tenure.open(said["store"]) as q:
 

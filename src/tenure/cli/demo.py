@@ -188,11 +188,13 @@ class _Shop:
             click.echo(f"ended: {_line(states, webhooks)}")
 
     def _up(self, bound: Bound) -> None:
-        """Everything answers: say so, and open the door."""
+        """Everything answers: put something there to look at, say so, and open the door."""
         from tenure.config import without_password
         from tenure.demo.traffic import Traffic
 
         store = without_password(os.environ["TENURE_URL"])
+        self._traffic = Traffic(bound.url, self._telegram, self._secret)
+        self._traffic.furnish()
         if self._as_json:
             echo_json({"dashboard": self._page, "gateway": bound.url, "store": store, "log": str(self._folder / "log")})  # fmt: skip
         else:
@@ -201,7 +203,6 @@ class _Shop:
             own = str(self._folder) in store
             click.echo("Ctrl-C stops it all, and deletes the file" if own else "Ctrl-C stops it all")
         sys.stdout.flush()
-        self._traffic = Traffic(bound.url, self._telegram, self._secret)
         self._traffic.start()
         self._telling = threading.Thread(target=self._tell, name="tenure-demo-telling", daemon=True)
         self._telling.start()

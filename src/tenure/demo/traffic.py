@@ -42,6 +42,15 @@ class Traffic:
         """How many deliveries the gateway has taken."""
         self._orders = 0
 
+    def furnish(self) -> None:
+        """What is there from the first moment on, so that every page has something to show before anybody is told where it is."""
+        with shop.app.open() as queue:
+            queue.pause("newsletter")
+            later = [shop.send_email.options(delay=f"{n + 1}h", tags=["reminder"]).call("ann@example.org", n + 1) for n in range(6)]  # fmt: skip
+            letters = [shop.send_newsletter.call(f"reader{n}@example.org") for n in range(40)]
+            orders = [job for _ in range(40) for job in self._order()]
+            queue.enqueue_many([*letters, *later, *orders, *self._big(1)])
+
     def start(self) -> None:
         """The shop opens."""
         self._thread.start()
@@ -59,24 +68,15 @@ class Traffic:
     def _run(self) -> None:
         try:
             with shop.app.open() as queue:
-                self._open(queue)
+                for text in _SAID:
+                    self._write(text, _PEOPLE[0])
+                self._push(1)
                 step = 0
                 while not self._stop.wait(_STEP):
                     step += 1
                     self._come(queue, step)
         except Exception:
             log.exception("nobody comes to the shop any more")
-
-    def _open(self, queue: Queue) -> None:
-        """What is there from the first moment on, so that every page has something to show."""
-        queue.pause("newsletter")
-        later = [shop.send_email.options(delay=f"{n + 1}h", tags=["reminder"]).call("ann@example.org", n + 1) for n in range(6)]  # fmt: skip
-        letters = [shop.send_newsletter.call(f"reader{n}@example.org") for n in range(40)]
-        orders = [job for _ in range(40) for job in self._order()]
-        queue.enqueue_many([*letters, *later, *orders, *self._big(1)])
-        for text in _SAID:
-            self._write(text, _PEOPLE[0])
-        self._push(1)
 
     def _come(self, queue: Queue, step: int) -> None:
         """Half a second of the shop's day. A store that is busy is no reason to stay away for good."""
