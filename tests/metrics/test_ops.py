@@ -6,11 +6,15 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog import plugins
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tenure.metrics.names import METRICS
 from tests.support.child import ROOT
@@ -23,6 +27,7 @@ KNOWN = {
     for name in ([m.told] if m.type != "histogram" else [f"{m.name}_{end}" for end in ("bucket", "sum", "count")])
 }  # fmt: skip
 FROM_SCRAPING = {"job", "instance"}
+_MISSING = object()
 ALERTS: list[dict[str, Any]] = [rule for group in RULES["groups"] for rule in group["rules"]]
 PANELS: list[dict[str, Any]] = [p for p in BOARD["panels"] if p["type"] != "row"]
 EXPRS = [
@@ -79,6 +84,33 @@ def test_the_dashboard_is_laid_out() -> None:
         assert not cells & taken
         taken |= cells
     assert {v["name"] for v in BOARD["templating"]["list"]} == {"datasource", "job", "queue", "kind"}
+
+
+def test_grafana_s_own_schema_knows_every_word_of_the_dashboard() -> None:
+    """Read by Grafana's types for each panel, and written again by them: what they do not know is not there any more."""
+    plugins.register_default_plugins()
+    known = json.loads(JSONEncoder().encode(Dashboard.from_json(BOARD)))
+    # A copy of the query for Grafana's own settings page, which it writes and its schema leaves out.
+    copies = [f"templating.list.{n}.definition" for n, v in enumerate(BOARD["templating"]["list"]) if v["type"] == "query"]  # fmt: skip
+    assert list(_unknown(BOARD, known)) == copies
+    misspelt = {
+        **BOARD,
+        "panels": [{**BOARD["panels"][1], "gridpos": {}, "options": {"colourMode": "value"}}],
+    }
+    known = json.loads(JSONEncoder().encode(Dashboard.from_json(misspelt)))
+    assert {"panels.0.gridpos", "panels.0.options.colourMode"} <= set(_unknown(misspelt, known))
+
+
+def _unknown(said: Any, known: Any, path: str = "") -> Iterator[str]:
+    """Where what is said is not among what is known."""
+    if isinstance(said, dict) and isinstance(known, dict):
+        for name, value in said.items():
+            yield from _unknown(value, known.get(name, _MISSING), f"{path}.{name}".removeprefix("."))
+    elif isinstance(said, list) and isinstance(known, list) and len(said) == len(known):
+        for n, (value, other) in enumerate(zip(said, known, strict=True)):
+            yield from _unknown(value, other, f"{path}.{n}")
+    elif said != known:
+        yield path
 
 
 def test_prometheus_takes_the_rules_and_the_dashboard_s_expressions(tmp_path: Path) -> None:
