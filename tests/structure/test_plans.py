@@ -178,7 +178,7 @@ INDEXES = [
     for filled in FILLED
     for name, index in [
         ("look", {"jobs_ready"}),
-        ("claim", {"jobs_ready", "jobs_pkey"}),
+        ("claim", {"jobs_ready"}),  # and what that found by its place in the table
         ("settle_done", {"jobs_pkey"}),
     ]
 ]

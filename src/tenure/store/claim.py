@@ -57,8 +57,11 @@ def claim(
     if now is None and (hasty or scope.fresh):
         if not scope.fresh:
             scope.forget_marks()
-        quick = can.marks and len(scope.mine) == 1
-        taken = yield from (_take_quickly(scope, limit, terms) if quick else _take(scope, can, limit, terms))
+        mine = scope.mine
+        quick = can.marks and len(mine) == 1
+        taken = yield from (
+            _take_quickly(scope, mine[0], limit, terms) if quick else _take(scope, can, limit, terms)
+        )
     if len(taken) < limit and not (hasty and taken):
         yield from _tend(memory, can, now, max_crashes)
         scope.forget_marks()
@@ -101,13 +104,13 @@ def _taking(seqs: list[int], terms: dict[str, Any]) -> Statement:
     return Statement("claim_take", {**terms, "seqs": str(seqs)})
 
 
-def _take_quickly(scope: Scope, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
+def _take_quickly(scope: Scope, lane: str, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
     """The same in one statement, where there is one lane to choose from; it takes nothing if a new lane came up."""
-    lanes = pack([scope.row(lane, limit) for lane in scope.mine])
+    lanes = pack([scope.row(lane, limit)])
     answer = yield Statement(
         "claim", {**terms, "lanes": lanes, "gaps": scope.gaps, "limit": limit}, alone=True
     )
-    scope.advance(answer.rows)
+    scope.advance_in(lane, answer.rows)
     return answer.rows
 
 

@@ -15,8 +15,10 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
+from tenure.job import CLAIM_COLUMNS
 from tenure.newjob import SEPARATOR, lane_of
 from tenure.store.pack import pack
 
@@ -28,6 +30,7 @@ _MAX_LANES = 5_000
 _AFTER = chr(ord(SEPARATOR) + 1)
 _END = "\U0010ffff"
 _START = (-(2**63), 0)
+_REACHED = itemgetter(*map(CLAIM_COLUMNS.index, ("run_at", "seq")))
 
 
 class Scope:
@@ -105,6 +108,12 @@ class Scope:
             lane = lane_of(*key)
             if lane in self._marks:
                 self._marks[lane] = max(mark, self._marks[lane])
+
+    def advance_in(self, lane: str, rows: Sequence[Sequence[Any]]) -> None:
+        """The same, where all rows are of one lane."""
+        if lane in self._marks:
+            reached = max(map(_REACHED, rows), default=_START)
+            self._marks[lane] = max(reached, self._marks[lane])
 
     def _pack_gaps(self) -> str:
         known = sorted(self._marks)

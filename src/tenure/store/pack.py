@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.job import Claim
+from tenure.job import Claim, JobId
 
 __all__ = ["pack", "pack_array", "pack_claims", "pack_groups", "pack_ids", "pack_object"]
 
@@ -39,14 +39,6 @@ def pack_ids(ids: Iterable[str]) -> str:
     return _encode([{"id": i} for i in ids]).decode()
 
 
-def pack_array(values: Sequence[Any]) -> str:
-    """Values as the text of a PostgreSQL array; ids and whole numbers need no quotes, other text gets them."""
-    return "{" + ",".join([_element(v) for v in values]) + "}"
-
-
-def _element(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):
-        return str(value)
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def pack_array(values: Sequence[JobId | int]) -> str:
+    """Ids or whole numbers as the text of a PostgreSQL array: neither needs quotes."""
+    return "{" + ",".join(map(str, values)) + "}"

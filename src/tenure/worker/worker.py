@@ -329,7 +329,7 @@ class Worker:
                 self._settler.add(claim, Release())
             return
         self._figures.received(claims)
-        for claim in claims:
+        for claim in claims if self._runner.runs else ():
             if (run := self._runner.runs.get(claim.id)) is not None:
                 self._lose(run)
                 # Taken from itself (a clock leapt): nobody else tells the store that this worker had not vanished.

@@ -359,6 +359,17 @@ def test_done_is_fenced_by_id_and_epoch(bench: Workbench, result: str | None) ->
     assert bench.states() == {1: "done", 2: "running", 3: "ready"}
 
 
+@pytest.mark.parametrize(("epochs", "done"), [((3, 3), [1]), ((4, 3), []), ((3, 4), [1, 2])])
+def test_done_is_fenced_for_each_of_a_batch(
+    bench: Workbench, epochs: tuple[int, int], done: list[int]
+) -> None:
+    bench.job(1, "running", epoch=3)
+    bench.job(2, "running", epoch=4)
+    columns = {"id": [uid(1), uid(2)], "seq": [1, 2], "epoch": list(epochs), "result": [None, None]}
+    assert bench.ask("settle_done", columns=columns, now=NOW).changed == len(done)
+    assert [n for n, state in sorted(bench.states().items()) if state == "done"] == done
+
+
 def test_a_cancel_is_asked_of_one_running_job_once(bench: Workbench) -> None:
     bench.job(1, "running")
     bench.job(2, "running")

@@ -2,11 +2,11 @@
 -- Differs from sqlite: takes from all lanes at once, and nothing if there is an unknown lane in one of the :gaps, whose jobs may come first.
 WITH n AS MATERIALIZED (SELECT tenure.micros(:now::bigint) AS now),
 pick AS MATERIALIZED (
-    SELECT p.id
+    SELECT p.ctid
     FROM json_to_recordset(:lanes::text::json) AS l(lane text, queue text, run_at bigint, seq bigint, quota integer)
     CROSS JOIN n
     CROSS JOIN LATERAL (
-        SELECT j.id FROM tenure.jobs j
+        SELECT j.ctid FROM tenure.jobs j
         WHERE j.state = 'ready' AND j.lane = l.lane AND (j.run_at, j.seq) >= (l.run_at, l.seq)
           AND (j.expires_at IS NULL OR j.expires_at > n.now)
         ORDER BY j.run_at, j.seq LIMIT least(l.quota, :limit::integer) FOR UPDATE SKIP LOCKED
@@ -23,7 +23,7 @@ SET state = 'running', attempt = j.attempt + 1, epoch = j.epoch + 1, lease_until
     worker = :worker::text, started_at = n.now,
     doubt = CASE WHEN :started::boolean THEN NULL WHEN j.doubt = 2 THEN 2 ELSE 1 END, progress = NULL, progress_note = NULL
 FROM n
-WHERE j.id = ANY (ARRAY(SELECT id FROM pick))
+WHERE j.ctid = ANY (ARRAY(SELECT ctid FROM pick))
 RETURNING j.id::text AS id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.max_attempts, j.crashes,
           j.run_at, j.created_at, j.lease_until, j.started_at, j.expires_at, j.group_key, j.parent::text AS parent,
           j.flow, j.tenant, j.extra, j.error, j.group_limit, j.doubt
