@@ -71,7 +71,7 @@ GRANT UPDATE (state, held) ON jobs TO :"producer";          -- groups
 -- Works: workers, the janitor, the gateway, and people who act. What was done by people is never changed.
 GRANT SELECT, INSERT, UPDATE, DELETE
     ON jobs, finished, attempts, ledger, sleepers, workers, schedules, hooks, notes, rollups, error_groups TO :"worker";
-GRANT SELECT, INSERT, DELETE ON requests, wakes TO :"worker";
+GRANT SELECT, INSERT, DELETE ON requests, samples, wakes TO :"worker";
 GRANT SELECT, INSERT, UPDATE ON queues TO :"worker";
 GRANT SELECT, INSERT ON audit TO :"worker";
 GRANT SELECT ON readable TO :"worker";

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import accumulate
 from typing import Final
@@ -22,7 +22,7 @@ import msgspec
 
 from tenure.errors import FieldError, FieldTypeError
 
-__all__ = ["ErrorGroup", "ErrorTally", "Histogram", "Rollup", "Tally", "error_of", "tally_of"]
+__all__ = ["ErrorGroup", "ErrorTally", "Histogram", "Rollup", "Sample", "Tally", "error_of", "tally_of"]
 
 _PER_OCTAVE: Final = 4
 _OCTAVES: Final = 48
@@ -150,13 +150,15 @@ class Tally:
     dead: int = 0
     waited: Histogram = field(default_factory=Histogram)
     ran: Histogram = field(default_factory=Histogram)
+    cancelled: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollup:
     """A kind in a queue during one step of time, from `at`.
 
-    `failed` are attempts that failed, those too after which their job was dead; `dead` are the jobs that died of it.
+    `failed` are attempts that failed, those too after which their job was dead; `dead` are the jobs that died of it,
+    `cancelled` those that were cancelled, while they ran or before.
     `waited` is from when a job could have run until it did, `ran` is how long each attempt took.
     """
 
@@ -166,8 +168,26 @@ class Rollup:
     done: int
     failed: int
     dead: int
+    cancelled: int
     waited: Histogram
     ran: Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How a queue stood in one step of time, from `at`: the most that was seen; `queue` "" is all of them together.
+
+    `oldest_ready` is for how long the first ready job had been due, None where nothing was ready. What workers hold is told of
+    all queues together: `busy` of their `slots`.
+    """
+
+    at: datetime
+    queue: str
+    ready: int
+    running: int
+    oldest_ready: timedelta | None
+    busy: int
+    slots: int
 
 
 @dataclass(slots=True)
@@ -203,7 +223,7 @@ def tally_of(value: object) -> Tally:
     """A tally whose figures can be kept."""
     if not isinstance(value, Tally):
         raise FieldTypeError("tallies", "must be a list of Tally", value)
-    _counted("tallies", value.done, value.failed, value.dead)
+    _counted("tallies", value.done, value.failed, value.dead, value.cancelled)
     return value
 
 

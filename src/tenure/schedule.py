@@ -66,6 +66,14 @@ class ScheduleSeen:
         """What its jobs carry, decoded anew at every look."""
         return decode_text(self.payload_text)
 
+    @property
+    def due_at(self) -> datetime | None:
+        """When the first fire that nobody did was to be, or the next: of many that were missed only the last may be made up for."""
+        if self.next_at is None or self.missed == "skip":
+            return self.next_at
+        last = self.since if self.fired_at is None else max(self.since, self.fired_at)
+        return min(self.next_at, _cron(self.cron, self.tz).next(last))
+
 
 class StoredSchedule(NamedTuple):
     """A schedule's row, in the order of its columns, and the store's time."""

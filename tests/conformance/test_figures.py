@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -46,24 +47,24 @@ def tidy(q: tenure.Queue, **more: Any) -> int:
 def test_figures_are_told_by_minute_queue_and_kind(cq: tenure.Queue, clock: MovedClock) -> None:
     cq.add_figures("one", [tally(done=3), tally("post", "slow")])
     clock.advance("1m")
-    cq.add_figures("one", [Tally("default", "mail", 1, 2, 1)])
-    found = [(r.at, r.queue, r.kind, r.done, r.failed, r.dead) for r in read(cq)]
+    cq.add_figures("one", [Tally("default", "mail", 1, 2, 1, cancelled=4)])
+    found = [(r.at, r.queue, r.kind, r.done, r.failed, r.dead, r.cancelled) for r in read(cq)]
     assert found == [
-        (START, "default", "mail", 3, 0, 0),
-        (START, "slow", "post", 1, 0, 0),
-        (START + timedelta(minutes=1), "default", "mail", 1, 2, 1),
+        (START, "default", "mail", 3, 0, 0, 0),
+        (START, "slow", "post", 1, 0, 0, 0),
+        (START + timedelta(minutes=1), "default", "mail", 1, 2, 1, 4),
     ]
 
 
 def test_what_is_told_again_in_the_same_minute_is_added(cq: tenure.Queue, place: Place) -> None:
-    cq.add_figures("one", [tally(done=2, took=0.1)])
-    cq.add_figures("one", [tally(done=1, took=10)])
+    cq.add_figures("one", [tally(done=2, took=0.1), Tally("default", "stopped", cancelled=2)])
+    cq.add_figures("one", [tally(done=1, took=10), Tally("default", "stopped", cancelled=3)])
     cq.add_figures("other", [tally(done=4, took=1)])
-    [found] = read(cq)
-    assert (found.done, found.waited.count, found.ran.count) == (7, 7, 7)
+    found, stopped = read(cq)
+    assert (found.done, found.waited.count, found.ran.count, stopped.cancelled) == (7, 7, 7, 5)
     assert found.waited == Histogram([0.1, 0.1, 10, 1, 1, 1, 1])
     assert found.ran == Histogram([0.2, 0.2, 20, 2, 2, 2, 2])
-    assert len(rows(place)) == 2
+    assert len(rows(place)) == 3
 
 
 def test_steps_gather_minutes(cq: tenure.Queue, clock: MovedClock) -> None:
@@ -96,7 +97,7 @@ def test_an_hour_that_is_over_is_merged_and_nothing_looks_different(
 ) -> None:
     for _ in range(3):
         for source in ("one", "other"):
-            cq.add_figures(source, [tally(), tally("post", took=3)])
+            cq.add_figures(source, [replace(tally(), cancelled=2), tally("post", took=3)])
         clock.advance("20m")
     before = {step: read(cq, step) for step in ("1m", "5m", "1h", "1d")}
     assert cq.tidy_figures() == 0

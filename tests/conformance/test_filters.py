@@ -310,16 +310,16 @@ def test_a_bad_part_of_a_filter_is_named_and_nothing_is_changed(q: tenure.Queue)
     assert look(q, job).state == "ready"
 
 
-@pytest.mark.parametrize("state", ["dead", "running"])
+@pytest.mark.parametrize("state", ["dead", "running", "ready", "scheduled", "waiting"])
 def test_few_among_many_are_met_without_looking_at_what_is_between(
     q: tenure.Queue, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     monkeypatch.setattr("tenure.store.search.STRETCH", 3)
     monkeypatch.setattr("tenure.store.people.STRETCH", 3)
-    wanted = []
-    for _ in range(2):
-        wanted.append(job_in(q, state))
-        q.enqueue_many([tenure.NewJob(kind="other") for _ in range(20)])
+    wanted, later = [], "1h" if state == "ready" else None
+    for n in range(2):
+        wanted.append(job_in(q, state, **({"group": f"g{n}"} if state == "waiting" else {})))
+        q.enqueue_many([tenure.NewJob(kind="other", delay=later) for _ in range(20)])
     which = tenure.Filter(states=[state])
     page = q.list(which, look=9)
     assert ([job.id for job in page], page.before) == (wanted[::-1], None)
@@ -327,3 +327,18 @@ def test_few_among_many_are_met_without_looking_at_what_is_between(
     assert [job.id for job in q.list(which, before=wanted[1], look=3)] == wanted[:1]
     assert q.list(tenure.Filter(states=[state], kinds=["none"]), look=3).before is not None
     assert q.list(tenure.Filter(states=[state], kinds=["none"])).before is None
+
+
+def test_what_has_not_ended_is_met_in_all_its_states_over_a_long_history(
+    q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [job_in(q, state, kind=state) for state in ("ready", "scheduled", "running")]
+    q.enqueue_many([tenure.NewJob(kind="other") for _ in range(20)])
+    q.settle_many((claim, tenure.Done()) for claim in q.claim(20, kinds=["other"]))
+    monkeypatch.setattr("tenure.store.search.STRETCH", 4)
+    monkeypatch.setattr("tenure.store.people.STRETCH", 4)
+    which = tenure.Filter(states=["pending", "running"])
+    page = q.list(which, look=4)
+    assert ({job.id for job in page}, page.before) == (set(wanted), None)
+    assert q.count(tenure.Filter(states=["pending"]), look=4).total == 2
+    assert q.cancel_many(which)[:2] == (2, 1)

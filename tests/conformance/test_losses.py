@@ -1,4 +1,4 @@
-"""What no worker lives to count is counted by who finds it: crashes of workers that are gone, and deaths by expiry."""
+"""What no worker lives to count is counted by who finds it: crashes of workers that are gone, deaths by expiry, cancelled jobs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import tenure
 from tenure.figures import ErrorGroup, Rollup
+from tenure.fingerprint import fingerprint
 from tests.support.claims import start
 from tests.support.clock import MovedClock
 
@@ -16,6 +17,10 @@ FAR = timedelta(days=400)
 def figures(q: tenure.Queue) -> list[tuple[str, str, int, int, int]]:
     found: list[Rollup] = q.rollups(START - FAR, START + FAR, step="1d")
     return [(r.queue, r.kind, r.done, r.failed, r.dead) for r in found]
+
+
+def cancelled(q: tenure.Queue) -> dict[str, int]:
+    return {r.kind: r.cancelled for r in q.rollups(START - FAR, START + FAR, step="1d") if r.cancelled}
 
 
 def groups(q: tenure.Queue) -> list[ErrorGroup]:
@@ -56,8 +61,10 @@ def test_a_job_that_expires_after_a_try_died_and_one_that_never_began_did_not(
     cq.enqueue("untried", expires_in="10m")
     clock.advance("11m")
     assert cq.claim() == []
-    assert figures(cq) == [("default", "tried", 0, 0, 1)]
-    assert [(g.kind, g.error_kind, g.count, g.dead) for g in groups(cq)] == [("tried", "Expired", 1, 1)]
+    assert figures(cq) == [("default", "tried", 0, 0, 1), ("default", "untried", 0, 0, 0)]
+    assert cancelled(cq) == {"untried": 1}
+    expired = [g for g in groups(cq) if g.error_kind == "Expired"]
+    assert [(g.kind, g.count, g.dead) for g in expired] == [("tried", 1, 1)]
 
 
 def test_a_lease_lost_by_a_worker_that_lives_is_not_counted(cq: tenure.Queue, clock: MovedClock) -> None:
@@ -80,3 +87,57 @@ def test_one_group_can_be_asked_for(cq: tenure.Queue, clock: MovedClock) -> None
     [one] = cq.error_groups(START - FAR, fingerprint=every[1].fingerprint)
     assert one == every[1]
     assert cq.error_groups(START - FAR, fingerprint="nothing") == []
+
+
+def test_jobs_that_are_cancelled_before_they_run_are_counted_once_and_are_no_failures(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    one = cq.enqueue("one").id
+    cq.enqueue_many([tenure.NewJob(kind="many", delay="1h") for _ in range(3)])
+    for _ in range(2):
+        cq.cancel(one)
+        cq.cancel_many(tenure.Filter(kinds=["many"]))
+    assert cancelled(cq) == {"one": 1, "many": 3}
+    assert groups(cq) == []
+
+
+def test_a_job_that_was_asked_to_stop_and_lost_its_worker_is_counted_as_cancelled(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    held = start(cq, worker="w")
+    cq.cancel(held.id)
+    assert cancelled(cq) == {}
+    clock.advance("2m")
+    cq.reclaim()
+    assert cancelled(cq) == {held.kind: 1}
+
+
+def test_failures_that_a_bare_loop_settles_are_put_together_once(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue_many([tenure.NewJob(kind="mail", max_attempts=1 + n) for n in range(3)])
+    cq.enqueue_many([tenure.NewJob(kind=kind) for kind in ("bury", "crash", "fine")])
+    claims = cq.claim(6)
+    ends: list[tenure.Outcome] = [
+        *(tenure.Fail(f"no user {n}", kind="KeyError") for n in range(3)),
+        tenure.Bury("never"),
+        tenure.Crashed("killed by signal 9"),
+        tenure.Done(),
+    ]
+    for _ in range(2):  # whoever repeats it after a lost answer changes nothing
+        assert all(cq.settle_many(zip(claims, ends, strict=True)))
+    assert {(g.kind, g.error_kind, g.message, g.count, g.dead) for g in groups(cq)} == {
+        ("mail", "KeyError", "no user 2", 3, 1),
+        ("bury", "Bury", "never", 1, 1),
+        ("crash", "Crash", "killed by signal 9", 1, 0),
+    }
+    [alike] = [g for g in groups(cq) if g.kind == "mail"]
+    assert (alike.sample_id, alike.fingerprint) == (
+        claims[2].id,
+        fingerprint("mail", "KeyError", "no user 7", None),
+    )
+
+
+def test_who_counts_its_failures_itself_has_none_counted(cq: tenure.Queue, clock: MovedClock) -> None:
+    cq.enqueue("k")
+    [claim] = cq.claim()
+    assert cq.settle_many([(claim, tenure.Fail("no"))], counted=True) == [True]
+    assert (groups(cq), figures(cq)) == ([], [])

@@ -29,6 +29,7 @@ def test_what_has_not_ended_is_counted_by_queue_and_state(cq: tenure.Queue, cloc
         "later": {"ready": 0, "scheduled": 1, "waiting": 0, "running": 0},
         "mail": {"ready": 1, "scheduled": 0, "waiting": 0, "running": 1},
     }
+    assert cq.pulse().ready == {("chat", "k"): 1, ("mail", "k0"): 1}
     assert cq.settle(claim, tenure.Done())
     assert cq.pulse().counts["mail"]["running"] == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,8 @@ def test_settles_inside_count_only_once_they_are_committed(own_place: Place, kin
         assert [q.get(c.id).state for c in (done, failed)] == expected  # type: ignore[union-attr]
     assert q.get(done.id).result == {"n": 1}  # type: ignore[union-attr]
     assert [a.message for a in q.history(failed.id)] == ["oops"]
+    # Others who fail alike are not to wait for this transaction.
+    assert q.error_groups(datetime.now(UTC) - timedelta(hours=1)) == []
 
 
 @one_per_way

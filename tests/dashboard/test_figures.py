@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tenure
 from tenure.figures import ErrorTally, Histogram, Tally
 from tests.dashboard.house import House, Served
 
@@ -14,12 +15,13 @@ def test_what_workers_count_is_drawn_where_it_happened(page: Served, house: Hous
         "w1",
         [
             Tally("mail", "send", 90, 10, 2, Histogram([0.5] * 90), Histogram([2.0] * 90)),
-            Tally("bulk", "load", 30, 0, 0, Histogram([0.5] * 10), Histogram([2.0] * 10)),
+            Tally("bulk", "load", 30, 0, 0, Histogram([0.5] * 10), Histogram([2.0] * 10), cancelled=3),
         ],
     )
     told = page.get("/api/overview", span=span).json
     series = told["series"]
-    assert (sum(series["done"]), sum(series["failed"]), sum(series["dead"])) == (120, 10, 2)
+    assert [sum(series[name]) for name in ("done", "failed", "dead", "cancelled")] == [120, 10, 2, 3]
+    assert [rate for rate in series["error_rate"] if rate is not None] == [pytest.approx(10 / 130, abs=1e-4)]
     assert sum(series["done"][-2:]) == 120  # the minute may have turned meanwhile
     assert [wait for wait in series["wait_p95"] if wait is not None] == [pytest.approx(0.5, rel=0.1)]
     assert [ran for ran in series["run_p50"] if ran is not None] == [pytest.approx(2.0, rel=0.1)]
@@ -34,7 +36,7 @@ def test_many_failures_are_said_to_be_wrong(page: Served, house: House) -> None:
 
 
 def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house: House) -> None:
-    job = house.dead("send")
+    job = house.q.enqueue("send").id
     house.q.add_figures("w1", [], [ErrorTally("abc", "send", "ValueError", "no such thing", job, 7, 2)])
     [group] = page.get("/api/errors", span="24h").json["groups"]
     assert (group["fingerprint"], group["kind"], group["error_kind"]) == ("abc", "send", "ValueError")
@@ -58,8 +60,40 @@ def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house
     assert group["snoozed_until"] > group["last_seen"]
 
 
+def test_failures_that_no_worker_counts_are_grouped_too(page: Served, house: House) -> None:
+    jobs = [house.dead("send") for _ in range(2)]
+    [group] = page.get("/api/errors").json["groups"]
+    assert (group["kind"], group["error_kind"], group["message"]) == ("send", "ValueError", "no such thing")
+    assert (group["count"], group["dead"], group["sample_id"]) == (2, 2, jobs[1])
+
+
 def test_what_workers_tell_later_is_added_to_what_is_drawn(page: Served, house: House) -> None:
     for done in (3, 4):
         house.q.add_figures("w1", [Tally("mail", "send", done)])
         page.act("resume", name="mail")  # what is kept for a moment is forgotten
         assert sum(page.get("/api/overview").json["series"]["done"]) == (3 if done == 3 else 7)
+
+
+@pytest.mark.parametrize("span", ["5m", "1h", "6h", "24h", "7d"])
+def test_how_the_queues_stood_is_drawn_from_what_was_put_down(page: Served, house: House, span: str) -> None:
+    house.q.enqueue_many([tenure.NewJob(kind="k", queue="mail") for _ in range(3)])
+    house.q.enqueue("k", queue="bulk")
+    house.q.beat("w1", about='{"running": 2, "lines": ["*:5"]}')
+    house.q.sample()
+    told = page.get("/api/overview", span=span).json
+    known = {name: [v for v in told["series"][name] if v is not None] for name in ("ready", "busy", "slots")}
+    assert known == {"ready": [4], "busy": [2], "slots": [5]}
+    [oldest] = [age for age in told["series"]["oldest"] if age is not None]
+    assert 0 <= oldest < 60
+    assert [(one["queue"], max(n or 0 for n in one["ready"])) for one in told["depths"]] == [
+        ("mail", 3),
+        ("bulk", 1),
+    ]
+    assert {len(one["ready"]) for one in told["depths"]} == {len(told["times"])}
+
+
+def test_pages_read_what_was_put_down_and_put_nothing_down_themselves(page: Served, house: House) -> None:
+    house.q.enqueue("k")
+    told = page.get("/api/overview").json
+    assert set(told["series"]["ready"]) == {None}
+    assert told["depths"] == []

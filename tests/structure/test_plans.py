@@ -170,7 +170,7 @@ WHEN_FULL = [
     "list",
     "ceiling",
     "find",
-    "running_ids",
+    "unfinished_ids",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -311,7 +311,10 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("find", {"sqlite_autoindex_tenure_jobs_1"}),
         ("dead_before", {"tenure_jobs_dead"}),
         ("dead_after", {"tenure_jobs_dead"}),
-        ("running_ids", {"tenure_jobs_lease"}),
+        (
+            "unfinished_ids",
+            {"tenure_jobs_ready", "tenure_jobs_scheduled", "tenure_jobs_waiting", "tenure_jobs_lease"},
+        ),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(

@@ -100,7 +100,7 @@ def test_failures_are_counted_beside_what_is_done() -> None:
         (ended("mail"), tenure.Cancelled()),
     ])  # fmt: skip
     tally = told.tallies["default/mail"]
-    assert (tally.done, tally.failed, tally.dead, tally.ran.count) == (1, 3, 1, 4)
+    assert (tally.done, tally.failed, tally.dead, tally.cancelled, tally.ran.count) == (1, 3, 1, 1, 4)
     assert sorted((e.count, e.dead, e.message) for e in told.errors) == [(1, 1, "never"), (2, 0, "no user 2")]
 
 

@@ -62,6 +62,16 @@ def _ended(house: House, queue: str, outcome: tenure.Outcome) -> str:
     return made.id
 
 
+def test_it_puts_down_how_the_queues_stand_once_a_minute(house: House) -> None:
+    clock, janitor = house.stand_still(), _janitor(house)
+    house.queue.enqueue_many([tenure.NewJob(kind="theirs", queue="mail") for _ in range(2)])
+    for _ in range(3):
+        janitor.once()
+        clock.advance("30s")
+    found = house.queue.samples(clock() - timedelta(hours=1), clock() + timedelta(hours=1))
+    assert [(s.queue, s.ready) for s in found] == [("", 2), ("mail", 2)] * 2
+
+
 def test_a_chore_that_fails_harms_neither_the_others_nor_its_next_turn(house: House) -> None:
     heard, failures = (
         Heard(house.app, ChoreDone, ChoreFailed),

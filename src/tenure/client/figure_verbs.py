@@ -10,15 +10,17 @@ from tenure.client.call import Call
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError
-from tenure.figures import ErrorGroup, ErrorTally, Rollup, Tally, error_of, tally_of
+from tenure.figures import ErrorGroup, ErrorTally, Rollup, Sample, Tally, error_of, tally_of
 from tenure.newjob import check_name
 from tenure.payload import clean_error
 from tenure.store import figures
+from tenure.store import samples as sampled
 
 __all__ = ["FigureVerbs"]
 
 Rollups = list[Rollup]
 ErrorGroups = list[ErrorGroup]
+Samples = list[Sample]
 _MINUTE, _DAY = 60_000_000, 86_400_000_000
 _WORDS = 300
 
@@ -41,13 +43,21 @@ class FigureVerbs:
 
         A step is whole minutes. Minutes are kept for eight days; older figures stand in the first minute of their hour.
         """
-        first, last, wanted = to_micros(since, "since"), to_micros(until, "until"), names_of(queues, "queues")
-        if last < first:
-            raise FieldError("until", "must not be before since", until)
-        size = positive(step, "step")
-        if size % _MINUTE:
-            raise FieldError("step", "must be whole minutes", step, '"1m", "15m", "1h"')
+        (first, last, size), wanted = _stretch(since, until, step), names_of(queues, "queues")
         return Call(lambda _: figures.rollups(first, last, size, wanted), reads=True)
+
+    def samples(self, since: datetime, until: datetime, *, step: Duration = "1m") -> Call[Samples]:
+        """How the queues stood, by step of time, from the step that `since` is in to before `until`: the most of each step.
+
+        A step is whole minutes. Janitors put it down once a minute, and it is kept for eight days.
+        """
+        first, last, size = _stretch(since, until, step)
+        return Call(lambda _: sampled.samples(first, last, size), reads=True)
+
+    def sample(self) -> Call[int]:
+        """Put down how the queues stand, unless somebody has in this minute; how many rows. Janitors do this by themselves."""
+        now = self._now()
+        return Call(lambda _: sampled.sample(now=now), promises=False)
 
     def error_groups(
         self, since: datetime, *, limit: int = 200, fingerprint: str | None = None
@@ -90,3 +100,13 @@ class FigureVerbs:
             raise FieldError("minutes", "must be at least a day", minutes)
         now = self._now()
         return Call(lambda _: figures.tidy_figures(minutes=fine, keep=long or None, now=now))
+
+
+def _stretch(since: datetime, until: datetime, step: Duration) -> tuple[int, int, int]:
+    """From when to when, and in what steps, in microseconds."""
+    first, last, size = to_micros(since, "since"), to_micros(until, "until"), positive(step, "step")
+    if last < first:
+        raise FieldError("until", "must not be before since", until)
+    if size % _MINUTE:
+        raise FieldError("step", "must be whole minutes", step, '"1m", "15m", "1h"')
+    return first, last, size

@@ -315,8 +315,11 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
 
         return Call(make)
 
-    def settle_many(self, settles: Iterable[tuple[Claim, Outcome]]) -> Call[Truths]:
-        """End many claims at once; for each, whether its outcome stands."""
+    def settle_many(self, settles: Iterable[tuple[Claim, Outcome]], *, counted: bool = False) -> Call[Truths]:
+        """End many claims at once; for each, whether its outcome stands.
+
+        `counted`: who settles tells of failures by `add_figures`, so they are not put together with those alike here.
+        """
         pairs: Pairs = []
         given: object = self
         pair: Any
@@ -331,13 +334,15 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
             pairs.append((claim, checked))
         now = self._now()
         return Call(
-            lambda _: settle(pairs, self._can, now=now, max_crashes=self._max_crashes, inside=self._inside)
+            lambda _: settle(
+                pairs, self._can, now=now, max_crashes=self._max_crashes, inside=self._inside, counted=counted
+            )
         )
 
     def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:
         """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""
         job_id, why, now = check_id(id), clean_error(reason, 200), self._now()
-        return Call(lambda _: people.cancel(job_id, why, self._can, now=now))
+        return Call(lambda _: people.cancel(job_id, why, self._can, now=now, inside=self._inside))
 
     def promote(self, limit: int = 1_000) -> Call[int]:
         """Make due jobs ready, and look after groups; how many jobs moved. Claims do this by themselves."""

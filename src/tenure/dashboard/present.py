@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tenure.dashboard.desk import CAP, Desk
 from tenure.store.pulse import Pulse
+from tenure.store.samples import busy_of
 from tenure.store.views import WorkerSeen
 
 __all__ = ["FRESH", "about", "picture"]
@@ -50,6 +52,7 @@ async def _picture(desk: Desk) -> dict[str, Any]:
         "queues": [_queue(name, pulse, figures["queues"]) for name in sorted({*counts, *pulse.dead})],
         "dead": pulse.dead,
         "workers": workers,
+        "untaken": _untaken(pulse, workers),
         "overdue_leases": pulse.overdue_leases,
         "overdue_scheduled": pulse.overdue_scheduled,
     }
@@ -68,6 +71,15 @@ def _queue(name: str, pulse: Pulse, rates: Mapping[str, float]) -> dict[str, Any
     }
 
 
+def _untaken(pulse: Pulse, workers: Sequence[WorkerSeen]) -> dict[str, int]:
+    """By kind: how many ready jobs none of the workers takes; what is in a paused queue is to wait."""
+    found = Counter[str]()
+    for (queue, kind), count in pulse.ready.items():
+        if queue not in pulse.paused and not any(worker.knows(queue, kind) for worker in workers):
+            found[kind] += count
+    return dict(found)
+
+
 async def _slow(desk: Desk) -> dict[str, Any]:
     """Workers, and rates."""
     queue = await desk.queue()
@@ -84,9 +96,8 @@ def about(worker: WorkerSeen) -> dict[str, Any]:
     if not isinstance(said, Mapping):
         said = {}
     lines = [line for line in said.get("lines", ()) if isinstance(line, str)]
-    slots = sum(int(n) for line in lines if (n := line.rpartition(":")[2]).isdecimal())
-    running = said.get("running", 0)
-    return {**said, "lines": lines, "slots": slots, "running": running if isinstance(running, int) else 0}
+    running, slots = busy_of(worker.about)
+    return {**said, "lines": lines, "slots": slots, "running": running}
 
 
 def _rounded(seconds: float) -> float:

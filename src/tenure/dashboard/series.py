@@ -1,4 +1,4 @@
-"""Figures over time, from the store's rollups.
+"""Figures over time, from the store's rollups, and how the queues stood, from its samples.
 
 What is over does not change any more: so each step of time is read and added up once, however often it is shown, and a look
 reads the last minutes alone. The steps are kept by span, in the process.
@@ -7,15 +7,15 @@ reads the last minutes alone. The steps are kept by span, in the process.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from tenure.client.queue import AsyncQueue
 from tenure.clock import from_micros, machine_micros
 from tenure.errors import FieldError
-from tenure.figures import Histogram, Rollup
+from tenure.figures import Histogram, Rollup, Sample
 
 __all__ = ["SPANS", "Figures", "Span", "now", "span_of"]
 
@@ -39,6 +39,8 @@ _NONE: Final = [None] * len(_SHARES)
 _SETTLED: Final = 120
 """So many seconds after its end nobody tells anything of a step any more: by the store's clock, which may differ from ours."""
 _MINUTE: Final = 60
+_DRAWN: Final = 6
+"""How many queues are drawn apart: the deepest."""
 
 
 def span_of(name: str) -> Span:
@@ -60,6 +62,7 @@ class _Step:
     done: int = 0
     failed: int = 0
     dead: int = 0
+    cancelled: int = 0
     wait: Histogram = field(default_factory=Histogram)
     run: Histogram = field(default_factory=Histogram)
     queues: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -69,32 +72,73 @@ class _Step:
         self.done += row.done
         self.failed += row.failed
         self.dead += row.dead
+        self.cancelled += row.cancelled
         self.wait.merge(row.waited)
         self.run.merge(row.ran)
         self.queues[row.queue] += row.done
 
+    @property
+    def error_rate(self) -> float | None:
+        """The share of attempts that failed; None: there were none."""
+        tried = self.done + self.failed
+        return round(self.failed / tried, 4) if tried else None
 
-class _Window:
+
+@dataclass(slots=True)
+class _Stood:
+    """How the queues stood in one step of time."""
+
+    whole: Sample | None = None
+    depths: dict[str, int] = field(default_factory=dict)
+    """Ready jobs, by queue."""
+
+    def add(self, row: Sample) -> None:
+        if row.queue:
+            self.depths[row.queue] = row.ready
+        else:
+            self.whole = row
+
+
+class _Row(Protocol):
+    """What is read of a store: it has its time."""
+
+    @property
+    def at(self) -> datetime: ...
+
+
+class _Adding(Protocol):
+    """A step that rows are added to."""
+
+    def add(self, row: Any, /) -> None: ...
+
+
+S = TypeVar("S", bound=_Adding)
+_Read = Callable[[AsyncQueue, datetime, datetime, int], Awaitable[Iterable[_Row]]]
+
+
+class _Window(Generic[S]):
     """The steps of one span; those that are over are kept."""
 
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self._kept: dict[int, _Step] = {}
+    def __init__(self, span: Span, read: _Read, make: Callable[[], S]) -> None:
+        self.span, self._read, self._make = span, read, make
+        self._kept: dict[int, S] = {}
         self._until = 0
         """Before it, everything was read."""
 
-    async def read(self, queue: AsyncQueue) -> tuple[list[int], dict[int, _Step]]:
+    async def read(self, queue: AsyncQueue) -> tuple[list[int], dict[int, S]]:
         """When the steps begin, and those in which anything happened."""
         step, moment = self.span.step, int(now().timestamp())
         last = moment // step * step
         first = last - self.span.seconds + step
         since = max(first, self._until)
-        found = await queue.rollups(_moment(since), _moment(last + step), step=step)
+        found = await self._read(queue, _moment(since), _moment(last + step), step)
         steps = {at: kept for at, kept in self._kept.items() if first <= at < since}
         for row in found:
             at = int(row.at.timestamp())
             if first <= at <= last:
-                steps.setdefault(at, _Step()).add(row)
+                if at not in steps:
+                    steps[at] = self._make()
+                steps[at].add(row)
         over = (moment - _SETTLED) // step * step
         self._kept, self._until = {at: kept for at, kept in steps.items() if at < over}, over
         return list(range(first, last + 1, step)), steps
@@ -104,24 +148,29 @@ class Figures:
     """What is drawn over time, and what was done just now."""
 
     def __init__(self) -> None:
-        self._windows = {span: _Window(span) for span in SPANS.values()}
-        self._lately = _Window(SPANS["5m"])
+        self._windows = {span: _Window(span, _counted, _Step) for span in SPANS.values()}
+        self._stood = {span: _Window(span, _sampled, _Stood) for span in SPANS.values()}
+        self._lately = _Window(SPANS["5m"], _counted, _Step)
 
     async def series(self, queue: AsyncQueue, span: Span) -> dict[str, Any]:
         """Everything that is drawn over time."""
         times, steps = await self._windows[span].read(queue)
+        _, stood = await self._stood[span].read(queue)
         found = [steps.get(at) for at in times]
         drawn: dict[str, list[Any]] = {
             name: [0 if one is None else getattr(one, name) for one in found]
-            for name in ("done", "failed", "dead")
+            for name in ("done", "failed", "dead", "cancelled")
         }
+        drawn["error_rate"] = [None if one is None else one.error_rate for one in found]
+        were = [stood.get(at) for at in times]
+        drawn |= _standing([None if one is None else one.whole for one in were])
         for name in ("wait", "run"):
             told = [
                 _NONE if one is None else getattr(one, name).quantiles(*_SHARES.values()) for one in found
             ]
             for at, share in enumerate(_SHARES):
                 drawn[f"{name}_{share}"] = [one[at] for one in told]
-        return {"step": span.step, "times": times, "series": drawn}
+        return {"step": span.step, "times": times, "series": drawn, "depths": _depths(were)}
 
     async def rates(self, queue: AsyncQueue) -> dict[str, Any]:
         """Jobs a second by queue and in all over the last minute or two, and the share of attempts that failed lately."""
@@ -136,6 +185,40 @@ class Figures:
                     by[name] += count / long
         share = failed / (done + failed) if done + failed else 0.0
         return {"rate": round(sum(by.values()), 2), "error_rate": round(share, 4), "queues": {q: round(r, 2) for q, r in by.items()}}  # fmt: skip
+
+
+async def _counted(queue: AsyncQueue, since: datetime, until: datetime, step: int) -> list[Rollup]:
+    return await queue.rollups(since, until, step=step)
+
+
+async def _sampled(queue: AsyncQueue, since: datetime, until: datetime, step: int) -> list[Sample]:
+    return await queue.samples(since, until, step=step)
+
+
+def _standing(found: Sequence[Sample | None]) -> dict[str, list[Any]]:
+    """All queues together; None where nobody put anything down."""
+    return {
+        "ready": [None if one is None else one.ready for one in found],
+        "busy": [None if one is None else one.busy for one in found],
+        "slots": [None if one is None else one.slots for one in found],
+        "oldest": [
+            None if one is None else 0.0 if one.oldest_ready is None else one.oldest_ready.total_seconds()
+            for one in found
+        ],
+    }
+
+
+def _depths(found: Sequence[_Stood | None]) -> list[dict[str, Any]]:
+    """Ready jobs over time of the queues that were deepest; none where a queue has no row, nobody knows where there is no sample."""
+    most: dict[str, int] = defaultdict(int)
+    for one in found:
+        for name, depth in () if one is None else one.depths.items():
+            most[name] = max(most[name], depth)
+    deepest = sorted((name for name in most if most[name]), key=lambda name: (-most[name], name))[:_DRAWN]
+    return [
+        {"queue": name, "ready": [None if one is None else one.depths.get(name, 0) for one in found]}
+        for name in deepest
+    ]
 
 
 def _moment(seconds: int) -> datetime:

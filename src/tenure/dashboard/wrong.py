@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
+from tenure.dashboard.watched import Watched
 from tenure.duration import spell
 from tenure.query.words import quoted
 
@@ -14,15 +15,18 @@ __all__ = ["wrong"]
 
 _LATE: Final = 60
 _FAILING: Final = 0.1
+_NAMED: Final = 5
+"""How many are told one by one."""
 
 
-def wrong(picture: Mapping[str, Any]) -> list[dict[str, str]]:
+def wrong(picture: Mapping[str, Any], seen: Watched) -> list[dict[str, str]]:
     """The worst first."""
     order = {"error": 0, "warning": 1, "note": 2}
-    return sorted(_found(picture), key=lambda one: order[one["level"]])
+    found = [*_now(picture), *_schedules(seen), *_crashes(seen)]
+    return sorted(found, key=lambda one: order[one["level"]])
 
 
-def _found(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     now, workers = picture["now"], picture["workers"]
     if picture["overdue_leases"]:
         yield _say("error", f"{_jobs(picture['overdue_leases'])} should have been taken back from workers that are gone", _link("state:running"))  # fmt: skip
@@ -33,6 +37,8 @@ def _found(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         yield _say(
             "error", f"{_jobs(now['ready'], more=more)} ready to run, and no worker lives", "#/workers"
         )
+    if workers:
+        yield from _untaken(picture["untaken"])
     for queue in picture["queues"]:
         name, late = queue["name"], queue["oldest_ready"]
         if queue["paused"] and queue["ready"]:
@@ -48,6 +54,40 @@ def _found(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if now["dead"]:
         more = "dead" in now["capped"]
         yield _say("warning", f"{_jobs(now['dead'], more=more)} dead", _link("state:dead"))
+
+
+def _untaken(kinds: Mapping[str, int]) -> Iterator[dict[str, str]]:
+    """Kinds with ready jobs that no live worker takes."""
+    most = sorted(kinds, key=lambda kind: -kinds[kind])
+    for kind in most[:_NAMED]:
+        yield _say("warning", f"{_jobs(kinds[kind])} of kind {kind} ready to run, and no live worker takes that kind", _link(f"state:ready kind:{quoted(kind)}"))  # fmt: skip
+    if rest := most[_NAMED:]:
+        yield _say("warning", f"{_jobs(sum(kinds[kind] for kind in rest))} of {len(rest)} more kinds ready to run, and no live worker takes them", "#/workers")  # fmt: skip
+
+
+def _schedules(seen: Watched) -> Iterator[dict[str, str]]:
+    if seen.broken:
+        yield _say("error", f"{_many(seen.broken)} cannot fire: {_listed(seen.broken)}", "#/cron?only=broken")
+    if seen.late:
+        yield _say("warning", f"{_many(seen.late)} should have fired, and nobody did it: {_listed(seen.late)}", "#/cron?only=late")  # fmt: skip
+    if seen.failed:
+        yield _say("warning", f"{_many(seen.failed)} failed when last run: {_listed(seen.failed)}", "#/cron?only=failed")  # fmt: skip
+
+
+def _crashes(seen: Watched) -> Iterator[dict[str, str]]:
+    """Kinds whose jobs take their worker with them; one link leads to each, and those that died of it are among the dead."""
+    for group in seen.crashes[:_NAMED]:
+        times = "once" if group.count == 1 else f"{group.count:,} times"
+        dead = f", and {_jobs(group.dead)} died of it" if group.dead else ""
+        yield _say("warning", f"jobs of kind {group.kind} crashed their worker {times} lately{dead}", f"#/errors?fingerprint={quote(group.fingerprint)}")  # fmt: skip
+
+
+def _many(names: Sequence[str]) -> str:
+    return f"{len(names)} schedule{'' if len(names) == 1 else 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
 
 
 def _jobs(count: int, *, more: bool = False) -> str:

@@ -18,11 +18,7 @@ _DAY: Final = 86_400_000_000
 
 
 def _taken(line: Backlog, workers: Sequence[WorkerSeen]) -> bool:
-    return any(
-        (worker.kinds is None or line.kind in worker.kinds)
-        and (worker.queues is None or line.queue in worker.queues)
-        for worker in workers
-    )
+    return any(worker.knows(line.queue, line.kind) for worker in workers)
 
 
 def kinds(patient: Patient) -> Iterator[Finding]:

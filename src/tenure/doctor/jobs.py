@@ -55,10 +55,9 @@ def cron(patient: Patient) -> Iterator[Finding]:
             "error", "cron", f"schedule {schedule.name!r} cannot fire: {schedule.problem}", "schedule it anew"
         )
     late = {
-        schedule.name: now - to_micros(schedule.next_at, "next_at")
+        schedule.name: now - to_micros(due, "due_at")
         for schedule in schedules
-        if schedule.next_at is not None
-        and now - to_micros(schedule.next_at, "next_at") > patient.limits.fire * 1e6
+        if (due := schedule.due_at) is not None and now - to_micros(due, "due_at") > patient.limits.fire * 1e6
     }
     if late:
         seen = f"{count(len(late), 'schedule')} overdue ({listed(sorted(late))}), the first for {span(max(late.values()))}"

@@ -1,4 +1,4 @@
-"""Janitor: promote, reclaim, expire, retain and fire schedules, each on its own interval.
+"""Janitor: promote, reclaim, expire, retain, fire schedules and put down how the queues stand, each on its own interval.
 
 It runs once before new work, then as each chore falls due. A chore that fails is logged and stops neither the others nor
 its own next turn. Chores that have much to do take turns, a batch each, so none waits for another's end; a tick ends with
@@ -32,6 +32,8 @@ _FIRE_SOONEST, _FIRE_LATEST = 0.05, 5.0
 """How long to the next look at schedules: others may add one meanwhile, or hold what is due."""
 _MERGE_EVERY = 300.0
 """How often figures are merged and old ones forgotten, in seconds."""
+_SAMPLE_EVERY = 20.0
+"""How often it is seen to that this minute has a sample, in seconds: so that none is left out."""
 _AGAIN = 5.0
 """How soon a chore that failed is tried again, at the latest."""
 _CALM = 12.0
@@ -79,6 +81,7 @@ class Janitor(Service):
             Chore("schedule", 3_600.0, self._store_schedules),
             Chore("fire", _FIRE_EVERY, self._fire, full=100),
             Chore("figures", _MERGE_EVERY, lambda: queue.tidy_figures(keep=settings.figures), full=1),
+            Chore("sample", _SAMPLE_EVERY, self._sample),
         ]
         if settings.retain_every > timedelta(0):
             every, own = settings.retain_every.total_seconds(), settings.by_queue
@@ -145,6 +148,11 @@ class Janitor(Service):
         if self._leap.note():
             self._calm_until = time.monotonic() + _CALM
         return 0 if time.monotonic() < self._calm_until else self._queue.reclaim(limit=_BATCH)
+
+    def _sample(self) -> int:
+        """How the queues stand is put down, unless another has in this minute; that moves nothing."""
+        self._queue.sample()
+        return 0
 
     def _store_schedules(self) -> int:
         """What the code names is put into the store; kept there, it survives restarts."""

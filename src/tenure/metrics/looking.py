@@ -39,7 +39,7 @@ class Look:
     def schedules_overdue(self) -> int:
         """How many schedules should have fired a while ago."""
         latest = self.pulse.at - _LATE
-        return sum(s.next_at is not None and s.next_at < latest for s in self.schedules)
+        return sum((due := s.due_at) is not None and due < latest for s in self.schedules)
 
     @property
     def schedules_broken(self) -> int:

@@ -37,7 +37,7 @@ def add_figures(
         rows = [
             {
                 "queue": t.queue, "kind": t.kind, "done": t.done, "failed": t.failed, "dead": t.dead,
-                "waited": t.waited.encode(), "ran": t.ran.encode(),
+                "cancelled": t.cancelled, "waited": t.waited.encode(), "ran": t.ran.encode(),
             }
             for t in tallies
         ]  # fmt: skip
@@ -65,20 +65,21 @@ def rollups(since: int, until: int, step: int, queues: Iterable[str] | None) -> 
     return [
         Rollup(
             at=from_micros(at), queue=t.queue, kind=t.kind, done=t.done, failed=t.failed, dead=t.dead,
-            waited=t.waited, ran=t.ran,
+            cancelled=t.cancelled, waited=t.waited, ran=t.ran,
         )
         for (at, _, _), t in sorted(found.items())
     ]  # fmt: skip
 
 
 def _add(found: dict[tuple[int, str, str], Tally], at: int, row: Sequence[Any]) -> None:
-    queue, kind, done, failed, dead, waited, ran = row
+    queue, kind, done, failed, dead, cancelled, waited, ran = row
     tally = found.get((at, queue, kind))
     if tally is None:
         tally = found[at, queue, kind] = Tally(queue, kind)
     tally.done += done
     tally.failed += failed
     tally.dead += dead
+    tally.cancelled += cancelled
     tally.waited.add_text(waited)
     tally.ran.add_text(ran)
 
@@ -112,6 +113,7 @@ def tidy_figures(*, minutes: int, keep: int | None, now: int | None) -> Plan[int
     if hour is not None:
         return (yield from _fold(hour))
     yield Statement("retain_rollups", {"span": 1, "age": minutes // _MINUTE, "now": now})
+    yield Statement("retain_samples", {"age": minutes // _MINUTE, "now": now})
     if keep is not None:
         yield Statement("retain_rollups", {"span": 60, "age": keep // _MINUTE, "now": now})
         yield Statement("retain_errors", {"age": keep // _HOUR, "now": now})
@@ -136,5 +138,6 @@ def _fold(hour: int) -> Plan[int]:
 def _row(span: int, minute: int, tally: Tally) -> dict[str, Any]:
     return {
         "span": span, "minute": minute, "queue": tally.queue, "kind": tally.kind, "done": tally.done,
-        "failed": tally.failed, "dead": tally.dead, "waited": tally.waited.encode(), "ran": tally.ran.encode(),
+        "failed": tally.failed, "dead": tally.dead, "cancelled": tally.cancelled, "waited": tally.waited.encode(),
+        "ran": tally.ran.encode(),
     }  # fmt: skip

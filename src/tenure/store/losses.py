@@ -1,7 +1,9 @@
-"""Losses: what no worker lives to count is counted by who finds it: crashes of workers that are gone, deaths by expiry.
+"""Losses: what no worker lives to count is counted by who finds it: crashes of workers that are gone, deaths by expiry, and jobs
+that are cancelled before they run.
 
-Written in the transaction that takes the jobs back, as its last statement, under a name of this thread alone: so nobody
-waits for another's row but where failures are alike, and these are written in one order. Nothing lost costs nothing.
+Written in the transaction that ends the jobs, as its last statement, under a name of this thread alone (of this transaction
+alone, if it is the caller's: it may be held for long): so nobody waits for another's row but where failures are alike, and these
+are written in one order. Nothing lost costs nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Final
 
 from tenure.figures import ErrorTally, Tally
 from tenure.fingerprint import fingerprint
+from tenure.job import State
 from tenure.store.changes import Changes
 from tenure.store.figures import add_figures
 from tenure.store.pack import pack_ids
@@ -27,11 +30,12 @@ _EXPIRED: Final = "it expired before it could be tried again"
 
 
 class Losses:
-    """Jobs that crashed or died without a worker to tell of it."""
+    """Jobs that crashed, died or were cancelled without a worker to tell of it."""
 
     def __init__(self, *decided: Changes) -> None:
         self._crashes: dict[str, str] = {}
         self._dead: set[str] = set()
+        self._cancelled: set[str] = set()
         for changes in decided:
             self.add(changes)
 
@@ -39,10 +43,11 @@ class Losses:
         """What was decided about these."""
         self._crashes.update((row["id"], row["message"]) for row in changes.story)
         self._dead.update(changes.dead)
+        self._cancelled.update(row["id"] for row in changes.finish if row["state"] == State.CANCELLED.value)
 
-    def write(self, *, now: int | None) -> Plan[None]:
-        """Add all of it to this minute."""
-        lost = self._crashes.keys() | self._dead
+    def write(self, *, now: int | None, inside: bool = False) -> Plan[None]:
+        """Add all of it to this minute; `inside`: of a transaction of the caller's."""
+        lost = self._crashes.keys() | self._dead | self._cancelled
         if not lost:
             return
         answer = yield Statement("named", {"ids": pack_ids(sorted(lost))})
@@ -50,14 +55,15 @@ class Losses:
         errors: dict[str, ErrorTally] = {}
         for job_id, queue, kind in answer.rows:
             tally = tallies.setdefault((queue, kind), Tally(queue, kind))
-            group = self._group(errors, kind, job_id)
-            group.count += 1
-            if job_id in self._crashes:
-                tally.failed += 1
-            if job_id in self._dead:
-                tally.dead += 1
-                group.dead += 1
-        source = f"store {_HERE}-{os.getpid()}-{threading.get_ident()}"
+            tally.failed += job_id in self._crashes
+            tally.dead += job_id in self._dead
+            tally.cancelled += job_id in self._cancelled
+            if job_id in self._crashes or job_id in self._dead:
+                group = self._group(errors, kind, job_id)
+                group.count += 1
+                group.dead += job_id in self._dead
+        here = secrets.token_hex(8) if inside else f"{os.getpid()}-{threading.get_ident()}"
+        source = f"store {_HERE}-{here}"
         yield from add_figures(source, list(tallies.values()), list(errors.values()), inside=True, now=now)
 
     def _group(self, errors: dict[str, ErrorTally], kind: str, job_id: str) -> ErrorTally:

@@ -14,6 +14,7 @@ from tenure.job import FINISHED, PENDING, Cancelling, JobId, Replayed, State
 from tenure.store.changes import Changes
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
+from tenure.store.losses import Losses
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
 from tenure.store.search import OLDEST, STRETCH, walk
@@ -59,7 +60,9 @@ class _Pending(NamedTuple):
     now: int
 
 
-def cancel(job_id: JobId, reason: str, can: Capabilities, *, now: int | None) -> Plan[Cancelling]:
+def cancel(
+    job_id: JobId, reason: str, can: Capabilities, *, now: int | None, inside: bool = False
+) -> Plan[Cancelling]:
     """A pending job is cancelled at once, a running one is asked."""
     answer = yield Statement("find_pending", {"id": job_id, "now": now})
     if not answer.rows:
@@ -72,6 +75,7 @@ def cancel(job_id: JobId, reason: str, can: Capabilities, *, now: int | None) ->
     changes = Changes()
     changes.end(job, State.CANCELLED, None, reason=reason)
     yield from changes.write(can, now=now)
+    yield from Losses(changes).write(now=now, inside=inside)
     return Cancelling.CANCELLED
 
 
@@ -93,6 +97,7 @@ def cancel_many(
         else:
             changes.end(job, State.CANCELLED, None, reason=reason)
     yield from changes.write(can, now=now)
+    yield from Losses(changes).write(now=now)
     return Cancels(len(changes.finish), asked, at)
 
 

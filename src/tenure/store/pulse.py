@@ -31,6 +31,8 @@ class Pulse:
     at: datetime
     counts: Mapping[str, Mapping[str, int]]
     """By queue and state, zeros too; of what has not ended."""
+    ready: Mapping[tuple[str, str], int]
+    """By queue and kind: how many jobs are ready."""
     dead: Mapping[str, int]
     """By queue: how many jobs are dead."""
     oldest_ready: Mapping[str, timedelta]
@@ -54,6 +56,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     told = {what: value for what, name, value in answer.rows if not name}
     dead: dict[str, int] = {}
     paused, more, totals = set(), set(), Counter[str]()
+    ready = Counter[tuple[str, str]]()
     for what, name, value in answer.rows:
         if not name:
             continue
@@ -73,7 +76,9 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
             states[what] += value
             if what != State.READY:
                 totals[what] += value
-            elif value >= told["quota"]:
+                continue
+            ready[queue, name.split(SEPARATOR)[1]] += value
+            if value >= told["quota"]:
                 more.add(what)
     more.update(state for state, total in totals.items() if total >= cap)
     late = told["overdue_leases"], told["overdue_scheduled"]
@@ -81,6 +86,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     return Pulse(
         at=from_micros(moment),
         counts={queue: counts[queue] for queue in sorted(counts)},
+        ready=dict(sorted(ready.items())),
         dead={queue: dead[queue] for queue in sorted(dead)},
         oldest_ready={
             q: timedelta(microseconds=max(moment - oldest.get(q, moment), 0)) for q in sorted(counts)

@@ -3,8 +3,9 @@
 A filter may match little in a long history, and no index knows which. So nobody asks for "the next hundred that match", which
 may look at every row before it answers: first the store is asked where so many jobs further is (`floor`, `ceiling`), by the
 primary key alone, then what matches on the way there. No statement looks at more than `STRETCH` jobs of a table; a call that
-is told how many to look at (`look`) stops there and says where it stopped. Who asks for dead jobs alone, or for running ones,
-is taken from one to the next: these have indexes, and may be few and far between.
+is told how many to look at (`look`) stops there and says where it stopped. Who asks for dead jobs alone, or for jobs that have
+not ended, is taken from one to the next: these have indexes, and may be few and far between. Where more than `STRETCH` have not
+ended they are walked like any others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tenure.filters import Filter, expand_states
-from tenure.job import JobId, JobSeen, State
+from tenure.job import PENDING, JobId, JobSeen, State
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["NEWEST", "OLDEST", "STRETCH", "Counted", "Found", "Page", "count", "list_jobs", "walk"]
@@ -25,6 +26,7 @@ STRETCH: Final = 10_000
 _ROUGH: Final = 500
 """How many rows at a time where the payload decides: the store does not know how many of them will do."""
 _LAST: Final = 2**128 - 1
+_INDEXED: Final = frozenset(s.value for s in (*PENDING, State.RUNNING))
 
 
 class Page(list[JobSeen]):
@@ -154,9 +156,11 @@ def _leaping(which: Filter, *, alone: bool) -> Plan[_Leap | None]:
     states = expand_states(which.states)
     if states == [State.DEAD]:
         return _Leap(None)
-    if states != [State.RUNNING]:
+    if not states or not _INDEXED.issuperset(states):
         return None
-    answer = yield Statement("running_ids", {"limit": STRETCH}, alone=alone, reads=True)
+    # In one statement: a job that changes its state meanwhile must not slip through between two.
+    params = {"limit": STRETCH, **{state: state in states for state in sorted(_INDEXED)}}
+    answer = yield Statement("unfinished_ids", params, alone=alone, reads=True)
     return _Leap(sorted(row[0] for row in answer.rows)) if len(answer.rows) < STRETCH else None
 
 

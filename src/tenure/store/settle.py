@@ -6,11 +6,12 @@ and writes what was decided. Repeating one's own settle after a lost answer is t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, assert_never
 
 from tenure.duration import micros, parse
+from tenure.figures import ErrorTally
 from tenure.fingerprint import fingerprint
 from tenure.job import Claim, State
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
@@ -19,10 +20,14 @@ from tenure.retry import DEFAULT
 from tenure.store.absolve import absolve
 from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
+from tenure.store.figures import add_figures
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["check_outcome", "settle"]
+
+_WORDS = 300
+"""How much is kept of what a group of failures says."""
 
 
 def check_outcome(outcome: Outcome) -> Outcome:
@@ -54,17 +59,40 @@ def settle(
     max_crashes: int = MAX_CRASHES,
     inside: bool = False,
     fresh: bool = False,
+    counted: bool = False,
 ) -> Plan[list[bool]]:
     """End these claims; for each, whether its outcome stands (False: the claim was lost, and nothing was changed).
 
-    A claim settled before, with the same outcome, stands too; not where `fresh` asks that it ends here and now.
+    A claim settled before, with the same outcome, stands too; not where `fresh` asks that it ends here and now. Failures alike
+    are put together as the last thing, unless who settles has `counted` them, or it is the caller's transaction: others who
+    fail alike would wait for its end.
     """
+    alike: dict[str, ErrorTally] = {}
+    stands = yield from _settle(
+        settles, can, now=now, max_crashes=max_crashes, inside=inside, fresh=fresh, alike=alike
+    )
+    if alike and not (counted or inside):
+        yield from add_figures("", [], list(alike.values()), now=now, inside=True)
+    return stands
+
+
+def _settle(
+    settles: Sequence[tuple[Claim, Outcome]],
+    can: Capabilities,
+    *,
+    now: int | None,
+    max_crashes: int,
+    inside: bool,
+    fresh: bool,
+    alike: dict[str, ErrorTally],
+) -> Plan[list[bool]]:
+    """The same; failures are added to `alike`."""
     once = settles if len({c.id for c, _ in settles}) == len(settles) else _first_of_each(settles)
     done = [(c, o) for c, o in once if type(o) is Done and c.group is None]
     settled = len(once) == len(settles)
     if len(done) < len(once):
         others = [(c, o) for c, o in once if type(o) is not Done or c.group is not None]
-        settled &= yield from _decide(others, can, now, max_crashes)
+        settled &= yield from _decide(others, can, now, max_crashes, alike)
     if done:
         columns: dict[str, list[Any]] = {
             "id": [c.id for c, _ in done],
@@ -101,7 +129,11 @@ def _result(done: Done) -> str | None:
 
 
 def _decide(
-    settles: Sequence[tuple[Claim, Outcome]], can: Capabilities, now: int | None, max_crashes: int
+    settles: Sequence[tuple[Claim, Outcome]],
+    can: Capabilities,
+    now: int | None,
+    max_crashes: int,
+    alike: dict[str, ErrorTally],
 ) -> Plan[bool]:
     answer = yield Statement("hold", {"claims": pack_claims(c for c, _ in settles), "now": now})
     outcomes = {(c.id, c.epoch): (c.kind, o) for c, o in settles}
@@ -110,7 +142,19 @@ def _decide(
         job = Held(*row)
         _decide_one(changes, job, *outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
     yield from changes.write(can, now=now)
+    for told in changes.story:
+        _group(alike, told, outcomes[told["id"], told["epoch"]][0], dead=told["id"] in changes.dead)
     return len(answer.rows) == len(settles)
+
+
+def _group(alike: dict[str, ErrorTally], told: Mapping[str, Any], kind: str, *, dead: bool) -> None:
+    """One failure beside those that are like it."""
+    words = told["message"][:_WORDS]
+    name = told["fingerprint"] or fingerprint(kind, told["error_kind"], words, None)
+    group = alike.setdefault(name, ErrorTally(name, kind, told["error_kind"], words, told["id"]))
+    group.count += 1
+    group.dead += dead
+    group.message, group.sample_id = words, told["id"]
 
 
 def _decide_one(changes: Changes, job: Held, kind: str, outcome: Outcome, max_crashes: int) -> None:

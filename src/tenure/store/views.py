@@ -42,9 +42,11 @@ class WorkerSeen:
 
     def takes(self, job: JobSeen) -> bool:
         """Whether it would take this job."""
-        return (self.kinds is None or job.kind in self.kinds) and (
-            self.queues is None or job.queue in self.queues
-        )
+        return self.knows(job.queue, job.kind)
+
+    def knows(self, queue: str, kind: str) -> bool:
+        """Whether it would take jobs of this kind from this queue."""
+        return (self.kinds is None or kind in self.kinds) and (self.queues is None or queue in self.queues)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a worker counts: jobs done, failed and dead, how long they waited and ran, and which failures are alike.
+"""What a worker counts: jobs done, failed, dead and cancelled, how long they waited and ran, and which failures are alike.
 
 It is counted in memory, a batch of settles at a time, and told to the store every few seconds and when the worker ends. A
 worker that is killed takes the last seconds of figures with it, never a job. While the store is away nothing is told, and
@@ -16,7 +16,7 @@ from tenure.client.queue import Queue
 from tenure.figures import ErrorTally, Histogram, Tally
 from tenure.fingerprint import fingerprint
 from tenure.job import Claim
-from tenure.outcome import Bury, Crashed, Done, Fail, Outcome
+from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome
 from tenure.store.upkeep import MAX_CRASHES
 
 __all__ = ["Figures"]
@@ -59,6 +59,8 @@ class Figures:
             for claim, outcome in ended:
                 if isinstance(outcome, (Fail, Bury, Crashed)):
                     self._count_failure(claim, outcome)
+                elif isinstance(outcome, Cancelled):
+                    self._tally((claim.queue, claim.kind)).cancelled += 1
 
     def _count_done(self, key: tuple[str, str], sample: Sequence[Claim], count: int) -> None:
         tally = self._tally(key)

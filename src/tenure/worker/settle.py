@@ -184,7 +184,7 @@ class Settler(Service):
             tell_bare(claim, outcome, error)
 
     def _settle(self, batch: list[Pair]) -> None:
-        stands = self._queue.settle_many(batch)
+        stands = self._queue.settle_many(batch, counted=True)
         try:
             self._settled(batch, stands)
         except Exception as error:

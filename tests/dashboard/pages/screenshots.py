@@ -6,6 +6,7 @@ show; then each page in a real Chromium, 1280 pixels wide.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import tempfile
@@ -30,6 +31,7 @@ __all__ = ["main"]
 
 _INTO = Path(__file__).parents[3] / "docs" / "screenshots"
 _SECONDS = 8.0
+_WORKER = "yesterday's worker"
 # Where this machine keeps things is nobody's business.
 _PLACES = """folders => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -106,17 +108,35 @@ def past(url: str) -> None:
                 for base in (1.4, 0.7)
             ]
             failed = 31 if 30 < minute < 36 else minute % 4
+            _stand(q, clock, minute)
             tally = Tally(
                 "mail",
                 "send_email",
                 done=int(busy),
                 failed=failed,
                 dead=failed // 3,
+                cancelled=minute % 3,
                 waited=spans[0],
                 ran=spans[1],
             )
-            q.add_figures("yesterday's worker", [tally])
+            q.add_figures(_WORKER, [tally])
             clock.advance("1m")
+        while q.purge(tenure.Filter(kinds=["past"])):
+            pass
+        q.vanished(_WORKER)
+
+
+def _stand(q: tenure.Queue, clock: MovedClock, minute: int) -> None:
+    """How the queues stood in one of these minutes: jobs that are enqueued, put down, and done."""
+    waits = 45 if 30 < minute < 36 else 6
+    for queue, share in (("mail", 1.0), ("pictures", 0.6), ("billing", 0.25)):
+        depth = int(share * (30 + 18 * math.sin(minute / 6 + share * 9) + waits))
+        due = clock() - timedelta(seconds=share * (waits + minute % 7))
+        q.enqueue_many([tenure.NewJob(kind="past", queue=queue, run_at=due) for _ in range(depth)])
+    busy = min(12, 4 + minute % 5 + waits // 6)
+    q.beat(_WORKER, about=json.dumps({"running": busy, "lines": ["*:12"]}))
+    q.sample()
+    q.settle_many((claim, tenure.Done()) for claim in q.claim(500))
 
 
 def main() -> int:

@@ -103,3 +103,26 @@ def test_the_palette_finds_pages_filters_and_queues(
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/{lands}")
         tab.clean()
+
+
+def test_the_palette_asks_before_it_pauses_a_queue(browser: Browser, light: House) -> None:
+    seed(light)
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("overview")
+        expect(page.locator(".tile").first).to_be_visible()
+        for answer, paused in (("Escape", False), ("Enter", True)):
+            page.keyboard.press("Control+k")
+            page.locator(".palette input").fill("pause queue mail")
+            expect(page.locator(".palette li").first).to_have_text("Pause queue mail")
+            page.keyboard.press("Enter")
+            expect(page.locator("dialog[open] h2")).to_have_text("Pause the queue mail?")
+            assert "mail" not in light.q.paused()
+            page.keyboard.press(answer)
+            expect(page.locator("dialog[open]")).to_have_count(0)
+            expect(page.locator(".toast")).to_have_count(int(paused))
+            assert ("mail" in light.q.paused()) == paused
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".toast", has_text="claimed from again")).to_be_visible()
+        assert "mail" not in light.q.paused()
+        tab.clean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,7 +13,7 @@ import tenure
 import tenure.gateway
 from tests.dashboard.house import House
 from tests.dashboard.pages.seeding import seed
-from tests.dashboard.pages.tab import Tab, opened
+from tests.dashboard.pages.tab import DESKTOP, PHONE, Tab, opened
 from tests.gateway.house import Served as Gateway
 from tests.gateway.signing import body_of, headers_of, settings_of
 from tests.worker.house import Working
@@ -35,9 +36,44 @@ def test_a_worker_is_shown_with_its_memory_and_its_version(browser: Browser, lig
             row = tab.go("workers").locator("tbody tr")
             expect(row.locator("[data-memory]")).to_have_text(re.compile(r"^\d+ MB$|GB$"))
             expect(row.locator("[data-version]")).to_contain_text(f"tenure {tenure.__version__}, Python 3.")
+            expect(row.locator("[data-started]")).to_have_text(
+                re.compile(r"^started \d+ \w+ ago$|^started now$")
+            )
+            assert row.locator("[data-started]").evaluate(
+                "one => one.getBoundingClientRect().right <= one.closest('td').getBoundingClientRect().right"
+            )
             tab.clean()
     finally:
         worker.stop()
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")], ids=["desktop", "phone"])
+def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_counts(
+    browser: Browser, light: House, size: tuple[int, int], scheme: Literal["dark", "light"]
+) -> None:
+    seed(light)
+    light.q.beat("w1", kinds=["crawl"], about='{"running": 2, "lines": ["*:5"]}')
+    light.q.schedule("digest", "@yearly", "digest", max_attempts=1)
+    light.q.run_schedule("digest")
+    [claim] = light.q.claim(kinds=["digest"])
+    light.q.settle(claim, tenure.Fail("no"))
+    light.q.sample()
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}", size=size, scheme=scheme) as tab:
+        page = tab.go("overview")
+        expect(page.locator(".chart canvas")).to_have_count(7)
+        named = ["Throughput", "Wait before the start", "Run", "Depth by queue", "Age of the oldest ready job", "Error rate", "Busy slots"]  # fmt: skip
+        expect(page.locator(".chart h2")).to_have_text(named)
+        depth = page.locator(".chart", has_text="Depth by queue")
+        expect(depth.locator(".u-legend")).to_contain_text("mail")
+        assert tab.wide() <= 0
+        page.locator(".wrong li", has_text="of kind send_email").locator("a.num").click()
+        page.wait_for_url("**/#/jobs?q=state:ready%20kind:send_email")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        tab.go("overview").locator(".wrong li", has_text="failed when last run").locator("a.num").click()
+        expect(page.locator("[data-only]")).to_contain_text("failed when last run: 1 of 1")
+        expect(page.locator('[data-cron="digest"]')).to_be_visible()
+        tab.clean()
 
 
 def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, light: House) -> None:

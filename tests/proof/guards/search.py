@@ -39,7 +39,7 @@ TOPICS = {
     "minute": "figures", "next_due": "next_due", "next_fold": "figures", "note": "notes", "order": "order list groups", "overdue": "reclaim crashes",
     "pardon": "crashes", "pause": "pause", "pins": "server", "privileges": "server", "progress": "progress fence", "promote": "promote",
     "pulse": "pulse", "purge": "purge", "renew": "renew fence", "replay": "replay unique", "request": "requests", "requeue": "settle",
-    "resolve": "unique lost_reply", "resume": "pause", "retain": "retain", "rollup": "figures", "schedule": "schedules", "set_note": "notes",
+    "resolve": "unique lost_reply", "resume": "pause", "retain": "retain", "rollup": "figures", "sample": "samples writes reads", "schedule": "schedules", "set_note": "notes",
     "settle": "fence settle lost_reply", "sleepers": "sleepers watch", "sources": "figures", "stalled": "groups", "tend": "expiry promote reclaim",
     "unclaimed": "people_race cancel", "vitals": "server file", "wake": "groups concurrency", "worker": "beat vanished retain", "woken": "groups",
 }  # fmt: skip

@@ -296,7 +296,7 @@ def test_one_job_is_found_where_it_is(bench: Workbench) -> None:
 
 
 def figures(b: Workbench, span: int, minute: int, source: str = "", queue: str = "q", done: int = 1) -> None:
-    empty = {"kind": "k", "failed": 0, "dead": 0, "waited": "", "ran": ""}
+    empty = {"kind": "k", "failed": 0, "dead": 0, "cancelled": 0, "waited": "", "ran": ""}
     b.put("rollups", span=span, minute=minute, source=source, queue=queue, done=done, **empty)
 
 
@@ -320,6 +320,15 @@ def test_figures_of_an_hour(bench: Workbench) -> None:
         (60, 120, ""),
         (60, 121, "w"),
     ]
+
+
+def test_samples_between_two_minutes(bench: Workbench) -> None:
+    empty = {"running": 0, "oldest": None, "busy": 0, "slots": 0}
+    for minute in (9, 10, 14, 15, 19, 20):
+        bench.put("samples", minute=minute, queue="q", ready=minute, **empty)
+    found = sorted(row[:3] for row in bench.ask("samples", since=10, until=20, step=5).rows)
+    assert found == [(10, "q", 14), (15, "q", 19)]
+    assert [bench.first("sampled", now=at * 60_000_000 + 59_999_999) for at in (9, 11)] == [[True], [False]]
 
 
 def test_the_next_hour_to_fold(bench: Workbench) -> None:
@@ -403,19 +412,29 @@ def test_the_next_dead_job_either_way(bench: Workbench) -> None:
     assert bench.first("dead_before", before=uid(5), low=uid(4)) == [None]
 
 
-def test_names_and_running_jobs(bench: Workbench) -> None:
+def test_names_of_jobs(bench: Workbench) -> None:
     bench.job(1, queue="a")
     bench.job(2, "done", queue="b")
     bench.job(3, queue="c")
     bench.job(4, "done", queue="d")
     found = bench.ask("named", ids=pack({"id": uid(1)}, {"id": uid(2)})).rows
     assert sorted(found) == [(uid(1), "a", "k"), (uid(2), "b", "k")]
-    for n, until in ((5, 3), (6, 1), (7, 2)):
-        bench.job(n, "running", lease_until=NOW + until)
-    assert sorted(bench.first("running_ids", limit=9)) == [uid(5), uid(6), uid(7)]
-    assert len(bench.first("running_ids", limit=2)) == 2
-    if bench.name == "postgres":
-        assert bench.first("running_ids", limit=2) == [uid(6), uid(7)]
+
+
+def test_what_has_not_ended_by_state(bench: Workbench) -> None:
+    for n, later in ((1, 3), (2, 1), (3, 2)):
+        bench.job(n, "running", lease_until=NOW + later)
+        bench.job(n + 10, "ready", queue=f"q{later}", group_key="g0")
+        bench.job(n + 20, "scheduled", run_at=NOW + later)
+        bench.job(n + 30, "waiting", group_key=f"g{later}")
+    bench.job(50, "done")
+    asked = {"ready": 10, "scheduled": 20, "waiting": 30, "running": 0}
+    for state, base in asked.items():
+        only = {name: name == state for name in asked}
+        assert sorted(bench.first("unfinished_ids", limit=9, **only)) == [uid(base + n) for n in (1, 2, 3)]
+        assert sorted(bench.first("unfinished_ids", limit=2, **only)) == [uid(base + n) for n in (2, 3)]
+    assert len(bench.first("unfinished_ids", limit=2, **dict.fromkeys(asked, True))) == 8
+    assert bench.first("unfinished_ids", limit=9, **dict.fromkeys(asked, False)) == []
 
 
 def test_the_pulse_counts_up_to_its_cap(bench: Workbench) -> None:

@@ -63,6 +63,7 @@ def test_a_role_s_lacks_are_told_by_table_and_privilege(server: Workbench) -> No
             ("audit", "DELETE"),
             ("queues", "DELETE"),
             ("requests", "UPDATE"),
+            ("samples", "UPDATE"),
             ("wakes", "UPDATE"),
         }
         every = {

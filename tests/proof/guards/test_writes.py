@@ -41,13 +41,16 @@ def test_what_is_told_twice_is_kept_once(bench: Workbench) -> None:
         empty = dict.fromkeys(["worker", "started_at", "outcome", "traceback", "fingerprint"])
         bench.ask("attempt_add", packed=pack({**empty, **row}))
         bench.ask("request_add", rows=[{"id": uid(1), "body": said.encode(), "headers": said}])
+        seen = {"queue": "", "ready": len(said), "running": 0, "oldest": None, "busy": 0, "slots": 0}
+        bench.ask("add_samples", packed=pack(seen), now=NOW)
     assert bench.sql("SELECT said FROM tenure.audit") == [("first",)]
     assert bench.sql("SELECT message FROM tenure.attempts") == [("first",)]
     assert bench.sql("SELECT headers FROM tenure.requests") == [("first",)]
+    assert bench.sql("SELECT ready FROM tenure.samples") == [(5,)]
 
 
 def test_figures_add_up_or_are_put_in_place(bench: Workbench) -> None:
-    row = {"queue": "q", "kind": "k", "done": 1, "failed": 2, "dead": 3, "waited": "a", "ran": "b"}
+    row = {"queue": "q", "kind": "k", "done": 1, "failed": 2, "dead": 3, "cancelled": 4, "waited": "a", "ran": "b"}  # fmt: skip
     for _ in range(2):
         bench.ask("add_rollups", packed=pack(row), source="w", now=90 * MINUTE)
         bench.ask("set_rollups", packed=pack({**row, "span": 60, "minute": 60}))
@@ -61,8 +64,8 @@ def test_figures_add_up_or_are_put_in_place(bench: Workbench) -> None:
             "sample_id": uid(1),
         }
         bench.ask("add_errors", packed=pack(told), now=NOW)
-    kept = bench.sql("SELECT span, minute, done, failed, dead, waited, ran FROM tenure.rollups ORDER BY span")
-    assert kept == [(1, 90, 2, 4, 6, "aa", "bb"), (60, 60, 1, 2, 3, "a", "b")]
+    kept = bench.sql("SELECT span, minute, done, failed, dead, cancelled, waited, ran FROM tenure.rollups ORDER BY span")  # fmt: skip
+    assert kept == [(1, 90, 2, 4, 6, 8, "aa", "bb"), (60, 60, 1, 2, 3, 4, "a", "b")]
     bench.ask("set_rollups", packed=pack({**row, "span": 60, "minute": 60, "done": 9}))
     assert bench.sql("SELECT done FROM tenure.rollups WHERE span = 60") == [(9,)]
     assert bench.sql("SELECT count, dead FROM tenure.error_groups") == [(2, 2)]
@@ -76,6 +79,7 @@ def test_figures_are_forgotten_by_age(bench: Workbench) -> None:
         "done": 1,
         "failed": 0,
         "dead": 0,
+        "cancelled": 0,
         "waited": "",
         "ran": "",
     }
@@ -85,6 +89,11 @@ def test_figures_are_forgotten_by_age(bench: Workbench) -> None:
     bench.ask("retain_rollups", span=1, age=480, now=605 * MINUTE)
     left = bench.sql("SELECT span, minute FROM tenure.rollups ORDER BY 1, 2")
     assert left == [(1, 120), (1, 600), (60, 60), (60, 119), (60, 120), (60, 600)]
+    counts = {"queue": "q", "ready": 0, "running": 0, "oldest": None, "busy": 0, "slots": 0}
+    for minute in (119, 120, 600):
+        bench.put("samples", minute=minute, **counts)
+    bench.ask("retain_samples", age=480, now=600 * MINUTE)
+    assert bench.sql("SELECT minute FROM tenure.samples ORDER BY 1") == [(120,), (600,)]
     told = {
         "fingerprint": "f",
         "count": 1,

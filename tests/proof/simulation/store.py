@@ -244,12 +244,12 @@ class RoughStore:
 class SimQueue(Queue):
     """A queue whose settles can be checked: whoever runs the plan is told what it settles."""
 
-    def settle_many(self, settles: Iterable[Pair]) -> list[bool]:
+    def settle_many(self, settles: Iterable[Pair], *, counted: bool = False) -> list[bool]:
         pairs = list(settles)
         store: Any = self._store
         me = store._hub.current
         before, me.about = me.about, pairs
         try:
-            return super().settle_many(pairs)
+            return super().settle_many(pairs, counted=counted)
         finally:
             me.about = before

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tenure.dashboard.desk import Asked, Desk
 from tenure.dashboard.present import picture
 from tenure.dashboard.series import span_of
+from tenure.dashboard.watched import watched
 from tenure.dashboard.wrong import wrong
 from tenure.errors import TenureError
 
@@ -21,14 +22,17 @@ _USUAL: Final = "1h"
 
 async def overview(asked: Asked) -> dict[str, Any]:
     """Figures over time, figures of now, and what is wrong in words."""
-    drawn, seen = await asyncio.gather(_drawn(asked.desk, asked.said("span", _USUAL)), picture(asked.desk))
-    return {**drawn, "now": seen["now"], "wrong": wrong(seen), "queues": seen["queues"]}
+    drawn, seen, lately = await asyncio.gather(
+        _drawn(asked.desk, asked.said("span", _USUAL)), picture(asked.desk), watched(asked.desk)
+    )
+    return {**drawn, "now": seen["now"], "wrong": wrong(seen, lately), "queues": seen["queues"]}
 
 
 async def warm(desk: Desk) -> None:
     """Read the last hour before anybody asks, for that takes longest: afterwards only what is new is read."""
     try:
         await desk.figures.series(await desk.queue(), span_of(_USUAL))
+        await watched(desk)
     except TenureError as error:
         log.debug("no figures yet: %s", error)
 

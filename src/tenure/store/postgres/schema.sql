@@ -183,10 +183,22 @@ TABLE tenure.rollups WITH fillfactor=70
     done bigint NOT NULL
     failed bigint NOT NULL
     dead bigint NOT NULL
+    cancelled bigint NOT NULL
     waited text NOT NULL
     ran text NOT NULL
     CONSTRAINT rollups_pkey PRIMARY KEY (span, minute, source, queue, kind)
 CREATE UNIQUE INDEX rollups_pkey ON tenure.rollups USING btree (span, minute, source, queue, kind)
+
+TABLE tenure.samples
+    minute bigint NOT NULL
+    queue text COLLATE "C" NOT NULL
+    ready bigint NOT NULL
+    running bigint NOT NULL
+    oldest bigint
+    busy bigint NOT NULL
+    slots bigint NOT NULL
+    CONSTRAINT samples_pkey PRIMARY KEY (minute, queue)
+CREATE UNIQUE INDEX samples_pkey ON tenure.samples USING btree (minute, queue)
 
 TABLE tenure.schedules
     name text COLLATE "C" NOT NULL

@@ -146,17 +146,29 @@ CREATE TABLE tenure_requests (
 ) STRICT;
 
 CREATE TABLE tenure_rollups (
-    span   INTEGER NOT NULL,
-    minute INTEGER NOT NULL,
-    source TEXT NOT NULL,
-    queue  TEXT NOT NULL,
-    kind   TEXT NOT NULL,
-    done   INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    dead   INTEGER NOT NULL,
-    waited TEXT NOT NULL,
-    ran    TEXT NOT NULL,
+    span      INTEGER NOT NULL,
+    minute    INTEGER NOT NULL,
+    source    TEXT NOT NULL,
+    queue     TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    done      INTEGER NOT NULL,
+    failed    INTEGER NOT NULL,
+    dead      INTEGER NOT NULL,
+    cancelled INTEGER NOT NULL,
+    waited    TEXT NOT NULL,
+    ran       TEXT NOT NULL,
     PRIMARY KEY (span, minute, source, queue, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenure_samples (
+    minute  INTEGER NOT NULL,
+    queue   TEXT NOT NULL,
+    ready   INTEGER NOT NULL,
+    running INTEGER NOT NULL,
+    oldest  INTEGER,
+    busy    INTEGER NOT NULL,
+    slots   INTEGER NOT NULL,
+    PRIMARY KEY (minute, queue)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenure_schedules (

@@ -4,7 +4,7 @@ import { moment, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, State, When } from "./parts.js";
-import { jobsHref, quoted } from "./route.js";
+import { href, jobsHref, quoted } from "./route.js";
 
 async function run(name) {
   const answer = await ask({ title: `Run ${name} now?`, text: "A job is enqueued at once, beside those of the schedule.", yes: "Run it now" });
@@ -27,8 +27,16 @@ function Card({ one, operator }) {
       <div><dt>Missed</dt><dd>${text(one.missed)}</dd></div></dl></article>`;
 }
 
-export function Cron({ operator }) {
+// Where "what is wrong now" leads: those alone that it counts.
+const ONLY = {
+  late: ["should have fired by now", (one) => one.late],
+  failed: ["failed when last run", (one) => one.failed],
+  broken: ["cannot fire", (one) => Boolean(one.problem)],
+};
+
+export function Cron({ operator, params }) {
   const load = useLoad("cron", { every: 2000 });
-  return html`<${Page} title="Cron"><${Shown} load=${load}>${(data) => { const all = data.schedules; return all.length ? html`<div class="cards">${all.map((one) => html`<${Card} key=${one.name} one=${one} operator=${operator} />`)}</div>`
+  const [words, fits] = ONLY[params.only] || ["", () => true];
+  return html`<${Page} title="Cron"><${Shown} load=${load}>${(data) => { const all = data.schedules; return all.length ? html`${words && html`<p class="faint" data-only>Those alone that ${words}: ${all.filter(fits).length} of ${all.length}. <a href=${href("cron")}>All schedules</a></p>`}<div class="cards">${all.filter(fits).map((one) => html`<${Card} key=${one.name} one=${one} operator=${operator} />`)}</div>`
     : html`<${Empty} title="No schedules">Give a job one: <span class="mono">@app.cron("0 3 * * *")</span>. A worker makes it known when it starts.<//>`; }}<//><//>`;
 }

@@ -51,7 +51,7 @@ function Group({ group, here, operator, onPoint }) {
 
 export function Errors({ params, operator }) {
   const span = SPANS.includes(params.span) ? params.span : "24h";
-  const load = useLoad(`errors${query({ span })}`, { every: 2000, idle: 10000 });
+  const load = useLoad(`errors${query({ span, fingerprint: params.fingerprint })}`, { every: 2000, idle: 10000 });
   const groups = [...(load.data ? load.data.groups : [])].sort((a, b) => isSnoozed(a) - isSnoozed(b));
   const [at, move] = useState(-1);
   const here = groups[at];
@@ -59,7 +59,8 @@ export function Errors({ params, operator }) {
     j: () => move(Math.min(at + 1, groups.length - 1)), k: () => move(Math.max(at - 1, 0)), Enter: () => here && go(jobHref(here.sample_id)),
     r: () => here && operator && actOnFilter("retry", filterOf(here)), x: () => here && operator && snooze(here),
   });
-  const pick = (one) => go(href("errors", { span: one }), { replace: true });
+  const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
+    ${params.fingerprint && html`<p class="faint" data-only>One group alone. <a href=${href("errors", { span })}>All errors</a></p>`}
     <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group, index) => html`<${Group} key=${group.fingerprint} group=${group} here=${index === at} operator=${operator} onPoint=${() => move(index)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure in the last ${span}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
 }

@@ -41,7 +41,7 @@ function Tiles({ now }) {
 
 function Depths({ queues }) {
   const top = Math.max(1, ...queues.map((one) => (one.ready || 0) + (one.running || 0)));
-  return html`<section class="panel"><header class="panel-head"><h2>Depth by queue</h2><a href=${href("queues")}>all queues</a></header>
+  return html`<section class="panel"><header class="panel-head"><h2>Queues</h2><a href=${href("queues")}>all queues</a></header>
     ${queues.length === 0 ? html`<${Empty} title="No queues yet">A queue appears with its first job.<//>` : html`<div class="scroll"><table><thead><tr><th>Queue</th><th class="r">Ready</th><th class="r">Running</th><th class="r">Oldest waits</th><th class="r">Rate</th><th class="wide"></th></tr></thead>
     <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${quoted(text(one.name))}`)}>${text(one.name)}</a></td>
       <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${count(one.ready)}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${count(one.running)}</a></td>
@@ -51,14 +51,20 @@ function Depths({ queues }) {
 }
 
 function Charts({ data }) {
-  const s = data.series;
+  const s = data.series, depths = data.depths || [];
   const perSecond = (values) => (values || []).map((n) => (n === null ? null : n / data.step));
   const percentiles = (name) => [["p50", "c1"], ["p95", "c2"], ["p99", "c3"]].map(([p, colour]) => ({ label: p, colour, values: s[`${name}_${p}`] || [] }));
   return html`<div class="charts">
-    <${Chart} title="Throughput" label="Jobs done, failed and dead per second, over time" times=${data.times} format=${rate}
-      lines=${[{ label: "done", colour: "good", values: perSecond(s.done), fill: true }, { label: "failed", colour: "warn", values: perSecond(s.failed) }, { label: "dead", colour: "bad", values: perSecond(s.dead) }]} />
+    <${Chart} title="Throughput" label="Jobs done, failed, dead and cancelled per second, over time" times=${data.times} format=${rate}
+      lines=${[{ label: "done", colour: "good", values: perSecond(s.done), fill: true }, { label: "failed", colour: "warn", values: perSecond(s.failed) }, { label: "dead", colour: "bad", values: perSecond(s.dead) }, { label: "cancelled", colour: "faint", values: perSecond(s.cancelled) }]} />
     <${Chart} title="Wait before the start" label="Percentiles of how long jobs waited" times=${data.times} format=${seconds} lines=${percentiles("wait")} />
     <${Chart} title="Run" label="Percentiles of how long jobs ran" times=${data.times} format=${seconds} lines=${percentiles("run")} />
+    <${Chart} title="Depth by queue" label="Ready jobs of the deepest queues, over time" times=${data.times} format=${count}
+      lines=${depths.length ? depths.map((one, at) => ({ label: text(one.queue), colour: `c${at + 1}`, values: one.ready })) : [{ label: "ready", colour: "c1", values: s.ready || [] }]} />
+    <${Chart} title="Age of the oldest ready job" label="For how long the oldest ready job had waited, over time" times=${data.times} format=${seconds} lines=${[{ label: "oldest", colour: "warn", values: s.oldest || [], fill: true }]} />
+    <${Chart} title="Error rate" label="The share of attempts that failed, over time" times=${data.times} format=${share} lines=${[{ label: "failed", colour: "bad", values: s.error_rate || [], fill: true }]} />
+    <${Chart} title="Busy slots" label="Slots of all workers, and how many of them are busy, over time" times=${data.times} format=${count}
+      lines=${[{ label: "busy", colour: "run", values: s.busy || [], fill: true }, { label: "slots", colour: "faint", values: s.slots || [] }]} />
   </div>`;
 }
 

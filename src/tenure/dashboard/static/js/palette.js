@@ -1,9 +1,9 @@
 // The palette (Ctrl+K): pages, queues, common filters, a job by its id, a filter as typed, and the switch of colours.
 import { get } from "./api.js";
-import { perform } from "./asking.js";
 import { text } from "./format.js";
 import { PAGES } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
+import { pause, resume } from "./queues.js";
 import { go, jobHref, jobsHref, quoted } from "./route.js";
 import { turn } from "./theme.js";
 
@@ -18,7 +18,7 @@ const FIXED = [
 function ofQueues(queues, operator) {
   return queues.flatMap((one) => [
     { name: `Queue ${text(one.name)}`, hint: "jobs", run: () => go(jobsHref(`queue:${quoted(text(one.name))}`)) },
-    ...(operator ? [{ name: `${one.paused ? "Resume" : "Pause"} queue ${text(one.name)}`, hint: "", run: () => perform({ action: one.paused ? "resume" : "pause", name: one.name }) }] : []),
+    ...(operator ? [{ name: `${one.paused ? "Resume" : "Pause"} queue ${text(one.name)}`, hint: "", run: () => (one.paused ? resume : pause)(text(one.name)) }] : []),
   ]);
 }
 

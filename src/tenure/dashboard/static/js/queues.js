@@ -6,12 +6,12 @@ import { useLoad } from "./live.js";
 import { Empty, Page, Shown, When } from "./parts.js";
 import { jobsHref, quoted } from "./route.js";
 
-async function pause(name) {
+export async function pause(name) {
   const answer = await ask({ title: `Pause the queue ${name}?`, text: "Nothing more is claimed from it; what runs goes on.", yes: "Pause it" });
   return answer && perform({ action: "pause", name }, { undo: () => resume(name) });
 }
 
-const resume = (name) => perform({ action: "resume", name });
+export const resume = (name) => perform({ action: "resume", name });
 
 function Row({ one, operator }) {
   const name = text(one.name);

@@ -9,7 +9,7 @@ const list = (given) => (Array.isArray(given) ? given.map(text).join(", ") : tex
 function Row({ one }) {
   const running = one.jobs || [], said = one.about || {}, busy = Math.max(one.busy || 0, running.length);
   const made = [said.version && `tenure ${text(said.version)}`, said.python && `Python ${text(said.python)}`].filter(Boolean).join(", ");
-  return html`<tr><td class="clip" title=${text(one.id)}><span class="mono">${text(one.id)}</span><br /><span class="faint" data-version>${made && `${made}, `}started <${When} at=${one.started_at} /></span></td>
+  return html`<tr><td class="who" title=${text(one.id)}><div class="clip mono">${text(one.id)}</div><div class="faint" data-version>${made && `${made}, `}<span class="whole" data-started>started <${When} at=${one.started_at} /></span></div></td>
     <td class="r num">${count(busy)} / ${one.slots ? count(one.slots) : "–"}</td><td>${one.slots > 0 && html`<meter min="0" max=${one.slots} value=${busy}></meter>`}</td>
     <td class="clip narrow" title=${list(one.queues)}>${list(one.queues) || "any"}</td><td class="clip narrow" title=${list(one.kinds)}>${list(one.kinds) || "any"}</td><td class="num"><${When} at=${one.seen_at} /></td>
     <td class="r num" data-memory>${bytes(said.rss)}</td>

@@ -189,18 +189,30 @@ CREATE TABLE tenure.audit (
 );
 
 CREATE TABLE tenure.rollups (
-    span   integer NOT NULL,
-    minute bigint NOT NULL,
-    source text COLLATE "C" NOT NULL,
-    queue  text COLLATE "C" NOT NULL,
-    kind   text COLLATE "C" NOT NULL,
-    done   bigint NOT NULL,
-    failed bigint NOT NULL,
-    dead   bigint NOT NULL,
-    waited text NOT NULL,
-    ran    text NOT NULL,
+    span      integer NOT NULL,
+    minute    bigint NOT NULL,
+    source    text COLLATE "C" NOT NULL,
+    queue     text COLLATE "C" NOT NULL,
+    kind      text COLLATE "C" NOT NULL,
+    done      bigint NOT NULL,
+    failed    bigint NOT NULL,
+    dead      bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    waited    text NOT NULL,
+    ran       text NOT NULL,
     PRIMARY KEY (span, minute, source, queue, kind)
 ) WITH (fillfactor = 70);
+
+CREATE TABLE tenure.samples (
+    minute  bigint NOT NULL,
+    queue   text COLLATE "C" NOT NULL,
+    ready   bigint NOT NULL,
+    running bigint NOT NULL,
+    oldest  bigint,
+    busy    bigint NOT NULL,
+    slots   bigint NOT NULL,
+    PRIMARY KEY (minute, queue)
+);
 
 CREATE TABLE tenure.error_groups (
     hour        bigint NOT NULL,

@@ -16,7 +16,8 @@ WHERE t.relnamespace = (SELECT j.relnamespace FROM pg_class j WHERE j.oid = 'ten
   AND t.relkind = 'r' AND t.relname <> 'meta' AND NOT has_table_privilege(t.oid, p.privilege)
   -- No statement asks for these.
   AND (t.relname, p.privilege) NOT IN (
-      ('audit', 'UPDATE'), ('audit', 'DELETE'), ('queues', 'DELETE'), ('requests', 'UPDATE'), ('wakes', 'UPDATE'))
+      ('audit', 'UPDATE'), ('audit', 'DELETE'), ('queues', 'DELETE'), ('requests', 'UPDATE'), ('samples', 'UPDATE'),
+      ('wakes', 'UPDATE'))
 UNION ALL
 SELECT 'enqueue', 'jobs', 'UPDATE (state, held)'
 WHERE NOT (has_column_privilege('tenure.jobs', 'state', 'UPDATE') AND has_column_privilege('tenure.jobs', 'held', 'UPDATE'))

@@ -4,10 +4,10 @@ WITH edge AS MATERIALIZED (
            THEN coalesce((SELECT max(minute) + 60 FROM tenure.rollups WHERE span = 60), 0)
            ELSE coalesce((SELECT min(minute) / 60 * 60 FROM tenure.rollups WHERE span = 1),
                          (SELECT max(minute) + 60 FROM tenure.rollups WHERE span = 60), 0) END AS minute)
-SELECT r.minute, r.queue, r.kind, r.done, r.failed, r.dead, r.waited, r.ran FROM tenure.rollups r
+SELECT r.minute, r.queue, r.kind, r.done, r.failed, r.dead, r.cancelled, r.waited, r.ran FROM tenure.rollups r
 WHERE r.span = 60 AND r.minute >= :since::bigint AND r.minute < :until::bigint AND r.minute < (SELECT minute FROM edge)
   AND (:queues::text IS NULL OR r.queue IN (SELECT json_array_elements_text(:queues::text::json)))
 UNION ALL
-SELECT r.minute, r.queue, r.kind, r.done, r.failed, r.dead, r.waited, r.ran FROM tenure.rollups r
+SELECT r.minute, r.queue, r.kind, r.done, r.failed, r.dead, r.cancelled, r.waited, r.ran FROM tenure.rollups r
 WHERE r.span = 1 AND r.minute >= :since::bigint AND r.minute < :until::bigint AND r.minute >= (SELECT minute FROM edge)
   AND (:queues::text IS NULL OR r.queue IN (SELECT json_array_elements_text(:queues::text::json)))

@@ -1,0 +1,93 @@
+"""What is wrong now, in words, each number with a link to what it counts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import tenure
+from tenure.dashboard.watched import failed_last
+from tests.dashboard.house import House, Served
+from tests.support.clock import MovedClock
+
+
+def said(page: Served) -> dict[str, str]:
+    page.act("resume", name="nothing")  # what is kept for a moment is forgotten
+    return {one["text"]: one["link"] for one in page.get("/api/overview").json["wrong"]}
+
+
+def test_kinds_that_no_live_worker_takes_are_named_with_how_many_wait(page: Served, house: House) -> None:
+    house.q.enqueue_many([tenure.NewJob(kind="resize", queue="img") for _ in range(3)])
+    house.q.enqueue("send", queue="mail")
+    house.q.enqueue("letter", queue="paused")
+    house.q.pause("paused")
+    house.q.beat("w1", kinds=["send", "resize"], queues=["mail"])
+    found = {text: link for text, link in said(page).items() if "kind" in text}
+    assert found == {
+        "3 jobs of kind resize ready to run, and no live worker takes that kind": "#/jobs?q=state:ready%20kind:resize"
+    }
+    house.q.beat("w2", kinds=["resize"])
+    assert not any("live worker" in text for text in said(page))
+
+
+def test_of_many_kinds_without_a_worker_the_rest_are_summed_up(page: Served, house: House) -> None:
+    house.q.enqueue_many([tenure.NewJob(kind=f"k{n}") for n in range(8) for _ in range(n + 1)])
+    house.q.beat("w1", kinds=["other"])
+    found = [text for text in said(page) if "live worker" in text]
+    assert found[0].startswith("8 jobs of kind k7 ")
+    assert found[5:] == ["6 jobs of 3 more kinds ready to run, and no live worker takes them"]
+
+
+def test_schedules_that_missed_their_time_or_cannot_fire_are_counted(page: Served, house: House) -> None:
+    clock = MovedClock(datetime.now(UTC) - timedelta(hours=3))
+    with tenure.open(house.app.url, clock=clock) as before:
+        before.schedule("digest", "* * * * *", "send_digest")
+        before.schedule("asleep", "* * * * *", "send_digest")
+        before.pause_schedule("asleep")
+        before.schedule("yearly", "@yearly", "send_digest")
+    found = said(page)
+    assert found == {"1 schedule should have fired, and nobody did it: digest": "#/cron?only=late"}
+    told = {one["name"]: one["late"] for one in page.get("/api/cron").json["schedules"]}
+    assert told == {"digest": True, "asleep": False, "yearly": False}
+
+
+def test_a_schedule_whose_last_job_failed_is_told_until_one_is_done(page: Served, house: House) -> None:
+    for name in ("digest", "report"):
+        house.q.schedule(name, "@yearly", name, max_attempts=1)
+        house.q.run_schedule(name)
+    for claim in house.q.claim(2):
+        outcome = tenure.Done() if claim.kind == "report" else tenure.Fail("no route to host")
+        assert house.q.settle(claim, outcome)
+    found = {text: link for text, link in said(page).items() if "schedule" in text}
+    assert found == {"1 schedule failed when last run: digest": "#/cron?only=failed"}
+    told = {one["name"]: one["failed"] for one in page.get("/api/cron").json["schedules"]}
+    assert told == {"digest": True, "report": False}
+    house.q.run_schedule("digest")
+    assert any(
+        "failed when last run" in text for text in said(page)
+    )  # a new one waits: nothing is known of it yet
+    [claim] = house.q.claim()
+    assert house.q.settle(claim, tenure.Done())
+    assert not any("failed when last run" in text for text in said(page))
+
+
+def test_without_any_job_nothing_has_failed_last() -> None:
+    assert not failed_last([])
+
+
+def test_jobs_that_crash_their_workers_are_told_with_how_often_and_how_many_died(
+    page: Served, house: House
+) -> None:
+    house.q.enqueue_many([tenure.NewJob(kind="leaky") for _ in range(2)])
+    for life in range(3):
+        claims = house.q.claim(2, worker=f"w{life}")
+        house.q.vanished(
+            f"w{life}", started=[(c.id, c.epoch) for c in claims[:1]], story="killed by signal 9"
+        )
+    house.q.enqueue("bad", max_attempts=1)
+    [claim] = house.q.claim(kinds=["bad"])
+    assert house.q.settle(claim, tenure.Fail("no"))
+    [(text, link)] = [(text, link) for text, link in said(page).items() if "crashed" in text]
+    assert text == "jobs of kind leaky crashed their worker 3 times lately, and 1 job died of it"
+    assert link.startswith("#/errors?fingerprint=")
+    [group] = page.get("/api/errors", fingerprint=link.partition("=")[2]).json["groups"]
+    assert (group["error_kind"], group["kind"], group["count"]) == ("Crash", "leaky", 3)
