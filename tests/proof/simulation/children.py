@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure.worker import child as child_code
-from tenure.worker.wire import LENGTH, Begun, End, Message, Start, packed, unpack
+from tenure.worker.wire import LENGTH, Begun, End, Message, Ready, Start, packed, unpack
 from tests.proof.simulation.doubles import Mailbox
 from tests.proof.simulation.hub import Hub, Process
 from tests.proof.simulation.loop import run_loop
@@ -49,6 +49,8 @@ def child_class(hub: Hub, app: Any, crashed: Callable[[tuple[int, int]], object]
             self._parent, self._number = parent, len(parent.children)
             self.given: tuple[int, int] | None = None
             self.flies: tuple[int, int] | None = None
+            self.waits = False
+            """Whether its worker has heard that it is ready, and has given it nothing since."""
             self._loop = asyncio.get_running_loop()
             self._process, self.process = process, self
             self.pid, self.jobs, self.doomed = 0, 0, False
@@ -74,11 +76,13 @@ def child_class(hub: Hub, app: Any, crashed: Callable[[tuple[int, int]], object]
 
         async def receive(self) -> Message | None:
             data = await self._heard.get()
-            return None if data is None else unpack(data[LENGTH:])
+            message = None if data is None else unpack(data[LENGTH:])
+            self.waits = self.waits or isinstance(message, (Ready, End))
+            return message
 
         def send(self, message: Message) -> None:
             if isinstance(message, Start):
-                self.given = (message.row[1], message.row[2])
+                self.given, self.waits = (message.row[1], message.row[2]), False
             self._wire.give(packed(message))
 
         @property

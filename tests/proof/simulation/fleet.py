@@ -1,19 +1,22 @@
 """The workers of a simulated hour: started on one of two machines, killed, stopped, deployed, and started again.
 
-Which jobs were in flight when one died is put down here, by the marks it left: these may be blamed for it, and nobody else.
+Which jobs were in flight when one died is put down here: these may be blamed for it, and nobody else.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable
 from tenure.janitor.janitor import Janitor
 from tenure.janitor.settings import JanitorSettings, Kept
+from tenure.job import Claim
 from tenure.worker import marks
 from tenure.worker.settings import LineTerms, WorkerSettings
 from tenure.worker.worker import Worker
@@ -30,6 +33,31 @@ __all__ = ["Fleet"]
 _FOREVER = Kept(done=timedelta(0), cancelled=timedelta(0), dead=timedelta(0))
 
 
+class _Worker(Worker):
+    """Puts down which suspects the store is being told of: it may take them for started before they are."""
+
+    announced: list[Claim]
+    alarm: Callable[[BaseException], None]
+    ahead: int
+    """How many claims wait in each of its lines, beyond those that its slots can take."""
+
+    def _make(self, queue: Queue, keeper_queue: Queue, chores_queue: Queue) -> None:
+        super()._make(queue, keeper_queue, chores_queue)
+        for line in self._lines:
+            line._ahead = lambda: self.ahead  # type: ignore[method-assign]
+
+    async def _mark_started(self, claim: Claim) -> bool:
+        self.announced.append(claim)
+        children: Any = self._children
+        free = [child for child in children._all if child.waits and child not in children._idle]
+        if len(free) < len(self.announced):
+            self.alarm(AssertionError(f"{claim!r} is told to start, and no child is there for it"))
+        try:
+            return await super()._mark_started(claim)
+        finally:
+            self.announced.remove(claim)
+
+
 class Fleet:
     """Whoever works now, and what became of those before."""
 
@@ -40,7 +68,8 @@ class Fleet:
         self.processes: list[Process] = []
         self.kills = 0
         self.crashes: Counter[str] = Counter()
-        """How often each job was in flight in a process that died."""
+        """How many claims on each job were in flight in a process that died."""
+        self._blamed: set[tuple[str, int]] = set()
         self._leaving = Flag(world.hub)
 
     def leave(self) -> None:
@@ -54,8 +83,9 @@ class Fleet:
 
     def kill_some(self) -> None:
         """kill -9 of one of them, or of one of its children."""
-        if self.workers:
-            process, _ = self.workers[self._chance.choice(sorted(self.workers))]
+        place = self._one(self._chance, patient=self._chance.random() < 0.5)
+        if place is not None:
+            process, _ = self.workers[place]
             children = [c for c in process.children if not c.dead]
             self._weather.count("killed")
             alone = children and self._chance.random() < 0.3
@@ -63,26 +93,36 @@ class Fleet:
 
     def deploy(self, draw: random.Random) -> None:
         """A worker is told to stop in good order."""
-        if self.workers:
-            _, worker = self.workers[draw.choice(sorted(self.workers))]
+        place = self._one(draw)
+        if place is not None:
+            _, worker = self.workers[place]
             worker.stop()
 
     def stand_still(self, draw: random.Random) -> None:
-        """A worker's process is stopped for a while, as by SIGSTOP; one that is busy, if any is."""
-        busy = [p for p, (_, worker) in sorted(self.workers.items()) if getattr(worker, "_held", None)]
-        if self.workers:
-            process, _ = self.workers[draw.choice(busy or sorted(self.workers))]
-            until = self._hub.now + draw.choice((10.0, 40.0, 70.0, 150.0))
+        """A worker's process is stopped for a while, as by SIGSTOP, while it holds something if it can be waited for."""
+        place = self._one(draw, patient=True)
+        if place is not None:
+            process, _ = self.workers[place]
+            until = self._hub.now + draw.choice((10.0, 50.0, 100.0, 200.0))
             for one in (process, *process.children):
                 one.stands_still_until = until
             self._weather.count("stands still")
+
+    def _one(self, draw: random.Random, *, patient: bool = False) -> int | None:
+        """The place of a worker, if there is any; who is patient waits for one that is busy, for two minutes at most."""
+        for _ in range(40 if patient else 0):
+            busy = [p for p, (_, worker) in sorted(self.workers.items()) if worker._held]
+            if busy:
+                return draw.choice(busy)
+            self._hub.sleep(3.0)
+        return draw.choice(sorted(self.workers)) if self.workers else None
 
     def supervise(self, place: int) -> None:
         """Keep one worker running, here or on the other machine, whatever it dies of."""
         while not self._leaving.is_set():
             self._start(place).wait()
             if not self._leaving.is_set():
-                self._hub.sleep(self._chance.choice((0.2, 2.0, 10.0, 50.0)))
+                self._hub.sleep(self._chance.choice((0.2, 2.0, 10.0, 70.0)))
 
     def _start(self, place: int) -> Flag:
         machine = place % 2 if self._chance.random() < 0.7 else self._chance.randrange(2)
@@ -100,18 +140,19 @@ class Fleet:
             else (LineTerms(None, None, 4),)
         )
         settings = WorkerSettings(
-            lines=lines, children=2, lease=timedelta(seconds=60), poll=timedelta(seconds=30), prefetch=50,
+            lines=lines, children=2, lease=timedelta(seconds=90), poll=timedelta(seconds=60), prefetch=50,
             grace=timedelta(seconds=15),
             settle_delay=timedelta(milliseconds=self._chance.choice((0, 10, 500))),
         )  # fmt: skip
-        chores = JanitorSettings(kept=_FOREVER, look_every=timedelta(seconds=30), retain_every=timedelta(0))
-        worker = Worker(
+        chores = JanitorSettings(kept=_FOREVER, look_every=timedelta(seconds=120), retain_every=timedelta(0))
+        worker = _Worker(
             app.kinds, lambda: self._world.open(process), settings, address="simulated", listeners=app.listeners,
             chores=lambda queue, listeners, name: Janitor(
                 queue, chores, listeners=listeners, worker=name, kinds=app.kinds, crons=app.crons
             ),
             place=f"sqlite:///{self._world.folder}/machine-{machine}.db",
         )  # fmt: skip
+        worker.announced, worker.alarm, worker.ahead = [], self._hub.failed, self._chance.choice((0, 0, 5))
         self.workers[place] = (process, worker)
         process.at_death.append(lambda: self._note_death(place, worker))
         try:
@@ -120,32 +161,33 @@ class Fleet:
             self._hub.tell("could not start")  # as a real one: its process leaves, and is started again
         self._hub.over(process)
 
-    def _note_death(self, place: int, worker: Worker) -> None:
-        """Who was in flight, as the marks have it: these may be blamed, and nobody else."""
+    def _note_death(self, place: int, worker: _Worker) -> None:
+        """Who was in flight may be blamed: by the marks, by what handlers did, by what the store was told of suspects."""
         self.workers.pop(place, None)
         for line in getattr(worker, "_lines", ()):
             line.closed = True  # what is left of its tasks starts nothing more
             line.buffer.clear()
             line.aside.clear()
+        # Whoever has begun and is not settled: its mark may be gone, and its lease tell of it.
+        begun = [claim for claim in worker._held if (claim.id, claim.epoch) in self._world.begun]
+        flight = {(claim.seq, claim.epoch) for claim in (*begun, *worker.announced)}
         put_down = getattr(worker, "_marks", None)
         if isinstance(put_down, marks.Marks) and not put_down._map.closed:
             put_down._map.flush()
             told = marks.read_marks(put_down.path)
-            flight = [] if told is None else [*told.started, *told.apart]
+            flight |= set() if told is None else {*told.started, *told.apart}
             if not self._weather.clear and self._chance.random() < 0.2:
                 self._hub.tell("its machine is gone with it")
                 marks.forget(put_down.path)
-                if not flight:
-                    # It left in good order but for these, and nobody is there to read that they are not to blame.
-                    begun = self._world.begun
-                    flight = [(c.seq, c.epoch) for c in worker._held if (c.id, c.epoch) in begun]
-            self.blame(flight)
+        self.blame(flight)
 
-    def blame(self, flight: list[tuple[int, int]]) -> None:
+    def blame(self, flight: set[tuple[int, int]]) -> None:
         """These claims were in flight in a process that died; what it had settled before is none of them."""
         for seq, epoch in flight:
             for (job_id,) in self._world.database.see("SELECT id FROM tenure_jobs WHERE seq = ?", seq):
-                if (job_id, epoch) not in self._world.database.fences:
+                claim = (job_id, epoch)
+                if claim not in self._world.database.fences and claim not in self._blamed:
+                    self._blamed.add(claim)
                     self.crashes[job_id] += 1
 
     def kill(self, process: Process) -> None:

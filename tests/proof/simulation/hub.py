@@ -122,6 +122,9 @@ class Hub:
         self._check(me)
         turn = me.turn
         if seconds is not None:
+            if self._undisturbed(me.process, seconds):
+                me.turn += 1
+                return False
             self.later(seconds, lambda: self._resume(me, turn, woken=False))
         loop = events._get_running_loop()
         task = None if loop is None else asyncio.current_task(loop)
@@ -136,6 +139,14 @@ class Hub:
                 _swap_task(loop, task)
         self._check(me)
         return bool(woken)
+
+    def _undisturbed(self, process: Process, seconds: float) -> bool:
+        """Whether nothing is due before so many seconds are over, so that nobody can wake who waits: then they are over now."""
+        over = self.now + max(seconds, 0.0)
+        if (self._due and self._due[0][0] <= over) or process.stands_still_until > self.now:
+            return False
+        self.now = over
+        return True
 
     def wake(self, thread: Thread, turn: int, after: float = 0.0) -> None:
         """End this wait of a thread; a wait that has ended is not meant any more."""

@@ -38,8 +38,8 @@ def _options(draw: random.Random, kind: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if kind == "orderly":
         return {"group": f"group-{draw.randrange(3)}"}
-    if draw.random() < 0.3:
-        options["priority"] = draw.choice((-5, 1, 9))
+    if kind == "work" and draw.random() < 0.3:
+        options["priority"] = draw.choice((-5, 9))
     if draw.random() < 0.2:
         options["delay"] = draw.choice((0.5, 20, 180, 600))
     if draw.random() < 0.1:
@@ -50,7 +50,7 @@ def _options(draw: random.Random, kind: str) -> dict[str, Any]:
         options["expires_in"] = draw.choice((5, 60, 900))
     if draw.random() < 0.05:
         options["group"], options["group_limit"], options["order"] = "pair", 2, "start"
-    if draw.random() < 0.3:
+    if kind == "work" and draw.random() < 0.3:
         options["queue"] = draw.choice(_QUEUES)
     return options
 

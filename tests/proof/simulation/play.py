@@ -76,13 +76,19 @@ def play(seed: str) -> Played:
             ("tenure.newjob.uuid7", world.new_id),
             (
                 "tenure.worker.isolate.Child",
-                child_class(world.hub, app, lambda one: world.fleet.blame([one])),
+                child_class(world.hub, app, lambda one: world.fleet.blame({one})),
             ),
             ("tenure.worker.marks._lives", lambda _pid, path: world.fleet.lives(path)),
             ("tempfile.tempdir", str(folder)),
-            # An idle hour is to cost little: what is done every five seconds is done more seldom.
-            ("tenure.worker.lease._LONGEST", 10.0),
-            ("tenure.janitor.janitor._FIRE_LATEST", 30.0),
+            # An idle hour is to cost little: what is done every few seconds, or oftener, is done more seldom.
+            ("tenure.worker.lease._LONGEST", 15.0),
+            ("tenure.worker.lease._PROGRESS_EVERY", 15.0),
+            ("tenure.worker.lease.memory", lambda: 0),
+            ("tenure.worker.claim._FULL", 2.0),
+            ("tenure.worker.claim._UNSTEADY", 1.0),
+            ("tenure.worker.drain._LOOK", 0.2),
+            ("tenure.worker.worker._STANDSTILL", 0.5),
+            ("tenure.janitor.janitor._FIRE_LATEST", 300.0),
         ):
             stack.enter_context(patch(target, double))
         try:

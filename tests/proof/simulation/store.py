@@ -1,26 +1,29 @@
 """A way to the store on which everything can go wrong: a request that never arrives, an answer that is lost after the commit, a
 process that dies on either side of it, a request that arrives again, at once or much later.
 
-Behind it is one real SQLite store, whose plans run at one go: they are transactions, and writers there take turns anyway.
-What a settle answers is compared with what the fence must say.
+Behind it is one real SQLite database, in memory, whose plans run at one go: they are transactions, and writers there take
+turns anyway. What a settle answers is compared with what the fence must say.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
-import apsw
-
-import tenure
 from tenure.client.queue import Queue
+from tenure.clock import machine_micros
 from tenure.job import Claim
 from tenure.newjob import BareParams
 from tenure.outcome import Outcome, name_of
 from tenure.store.base import Broken, Make, with_patience
 from tenure.store.lanes import LaneMemory
-from tenure.store.sqlite.store import SqliteStore
+from tenure.store.open import script_at
+from tenure.store.plan import run as run_plan
+from tenure.store.sqlite.connection import ApswLink
+from tenure.store.sqlite.dialect import sqlite_dialect
+from tenure.store.sqlite.store import SqliteRunner
 from tests.proof.simulation.doubles import Flag
 from tests.proof.simulation.hub import Hub, Process
 from tests.proof.simulation.weather import Weather
@@ -33,18 +36,23 @@ _PATIENCE = 5.0
 _LATER = ("settle_many", "enqueue_job", "enqueue_many", "enqueue_bare_again")
 """What a network may deliver once more much later: what says by itself when it is to count."""
 _LOUD = (*_LATER, "cancel", "replay", "resume", "vanished")
-_HEARD = {"settle_many": 0.2}
+_HEARD = {"settle_many": 0.1}
 """How many of the commits that others hear of wake them: of a settle few need to know, and every look costs."""
 
 
-class Database:
-    """The one store behind all ways, and who looks at it from outside."""
+@cache
+def _schema() -> str:
+    return script_at("sqlite:///simulated.db")
 
-    def __init__(self, url: str, path: str, hub: Hub, weather: Weather) -> None:
+
+class Database:
+    """The one database behind all ways."""
+
+    def __init__(self, hub: Hub, weather: Weather) -> None:
         self.hub, self.weather = hub, weather
-        self.store = SqliteStore(tenure.config.locate(url))  # type: ignore[arg-type]
-        self._eye = apsw.Connection(path)
-        self._eye.set_busy_timeout(1_000)
+        self.dialect = sqlite_dialect("tenure_")
+        self._link = ApswLink(":memory:")
+        self._link.query(_schema(), {})
         self.ears: list[Ear] = []
         self.network = Process("network")
         """Where requests wait that arrive once more."""
@@ -56,14 +64,19 @@ class Database:
 
     def see(self, text: str, *values: object) -> list[tuple[Any, ...]]:
         """Look, past all faults."""
-        return self._eye.execute(text, values).fetchall()
+        return self._link._db.execute(text, values).fetchall()
 
-    def run(self, make: Make[T], again: bool, *, reads: bool, promises: bool, name: str) -> T:
+    def insert(self, job: BareParams) -> bool:
+        """Store one job without options."""
+        self._link.query(self.dialect.statements["enqueue_one"].text, {**job, "now": machine_micros()})
+        return True
+
+    def run(self, make: Make[T], again: bool, *, name: str) -> T:
         """Run a plan; a settle is checked against the fence."""
         me = self.hub.current
         pairs: list[Pair] | None = None if me is None else me.about
         before = None if pairs is None else self._claims(pairs)
-        answer = self.store.run(lambda _: make(again), reads=reads, promises=promises)
+        answer = run_plan(make(again), SqliteRunner(self._link, self.dialect.statements))
         if pairs is not None and before is not None and isinstance(answer, list):
             self._compare(pairs, before, answer)
         elif isinstance(answer, list) and answer and isinstance(answer[0], Claim):
@@ -73,8 +86,7 @@ class Database:
         return answer
 
     def close(self) -> None:
-        self._eye.close()
-        self.store.close()
+        self._link.close()
 
     def _claims(self, pairs: list[Pair]) -> dict[str, tuple[int, str]]:
         marks = ",".join("?" * len(pairs))
@@ -106,7 +118,7 @@ class Database:
         me = self.hub.current
         for ear in self.ears:
             if (me is None or ear.process is not me.process) and self.weather.chance.random() < _HEARD.get(
-                name, 0.9
+                name, 0.7
             ):
                 ear.hear()
 
@@ -150,7 +162,7 @@ class RoughStore:
     ) -> None:
         self._mortal = mortal
         """Whether who asks may die of it."""
-        self.dialect, self.memory = database.store.dialect, LaneMemory()
+        self.dialect, self.memory = database.dialect, LaneMemory()
         self._database, self._process, self._rough = database, process, rough
         self._hub, self._weather = database.hub, database.weather
 
@@ -167,7 +179,7 @@ class RoughStore:
         name = make.__qualname__.split(".")[1]
 
         def run(again: bool) -> T:
-            return self._database.run(make, again, reads=reads, promises=promises, name=name)
+            return self._database.run(make, again, name=name)
 
         def once(again: bool) -> T:
             self._there(name)
@@ -183,7 +195,7 @@ class RoughStore:
         """The short way of an enqueue; False where it is not known whether it was stored."""
         try:
             self._there("insert")
-            stored = self._database.store.insert(job)
+            stored = self._database.insert(job)
             self._back("insert")
         except Broken:
             return False
@@ -244,12 +256,12 @@ class RoughStore:
 class SimQueue(Queue):
     """A queue whose settles can be checked: whoever runs the plan is told what it settles."""
 
-    def settle_many(self, settles: Iterable[Pair], *, counted: bool = False) -> list[bool]:
+    def settle_many(self, settles: Iterable[Pair], **given: Any) -> list[bool]:
         pairs = list(settles)
         store: Any = self._store
         me = store._hub.current
         before, me.about = me.about, pairs
         try:
-            return super().settle_many(pairs, counted=counted)
+            return super().settle_many(pairs, **given)
         finally:
             me.about = before

@@ -27,15 +27,15 @@ class Weather:
     def __post_init__(self) -> None:
         draw = self.chance
         worst = {
-            "refused": 0.004, "lost": 0.004, "killed before": 0.0008, "killed after": 0.0008, "late": 0.003, "twice": 0.01,
-            "twice later": 0.01,
+            "refused": 0.006, "lost": 0.006, "killed before": 0.0012, "killed after": 0.0012, "late": 0.005, "twice": 0.015,
+            "twice later": 0.015,
         }  # fmt: skip
         # Some runs meet one sort of fault only, some none of a sort, some all.
         self._often = {what: most * draw.choice((0.0, 0.3, 1.0, 1.0)) for what, most in worst.items()}
         at = self.hub.now
         for _ in range(draw.choice((0, 0, 1, 2, 3))):
             at += draw.uniform(60, 1_500)
-            self.outages.append((at, at + draw.choice((1.0, 4.0, 8.0, 20.0, 45.0, 90.0))))
+            self.outages.append((at, at + draw.choice((1.0, 4.0, 8.0, 20.0, 60.0, 130.0))))
 
     def meets(self, what: str) -> bool:
         """Whether this fault comes now."""

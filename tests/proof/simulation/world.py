@@ -48,9 +48,7 @@ class World:
         self.hub = Hub(f"{seed}-hub")
         self.chance = random.Random(f"{seed}-world")
         self.weather = Weather(self.hub, random.Random(f"{seed}-weather"))
-        self.database = Database(
-            f"sqlite:///{folder}/jobs.db?durability=normal", f"{folder}/jobs.db", self.hub, self.weather
-        )
+        self.database = Database(self.hub, self.weather)
         self.host = Process("host")
         self.acked: list[str] = []
         self.begun: set[tuple[str, int]] = set()
@@ -61,7 +59,7 @@ class World:
         self.set_back = False
         """Whether the clock was set back: who came later may then stand before others in its group, by the time it was due."""
         self._ids = 0
-        self.pause = self.chance.choice((30.0, 60.0, 90.0))
+        self.pause = self.chance.choice((60.0, 90.0, 150.0))
         self.fleet = Fleet(self)
         self._ended = Flag(self.hub)
 
