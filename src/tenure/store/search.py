@@ -4,8 +4,8 @@ A filter may match little in a long history, and no index knows which. So nobody
 may look at every row before it answers: first the store is asked where so many jobs further is (`floor`, `ceiling`), by the
 primary key alone, then what matches on the way there. No statement looks at more than `STRETCH` jobs of a table; a call that
 is told how many to look at (`look`) stops there and says where it stopped. Who asks for dead jobs alone, or for jobs that have
-not ended, is taken from one to the next: these have indexes, and may be few and far between. Where more than `STRETCH` have not
-ended they are walked like any others.
+not ended, is taken from one to the next: these have indexes, and may be few and far between. Where many have not ended, they are
+walked like any others.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ __all__ = ["NEWEST", "OLDEST", "STRETCH", "Counted", "Found", "Page", "count", "
 STRETCH: Final = 10_000
 _ROUGH: Final = 500
 """How many rows at a time where the payload decides: the store does not know how many of them will do."""
+_FEW: Final = 1_000
+"""How many jobs that have not ended are leapt over one by one: reading their ids costs as much as a page does."""
 _LAST: Final = 2**128 - 1
 _INDEXED: Final = frozenset(s.value for s in (*PENDING, State.RUNNING))
 
@@ -159,9 +161,10 @@ def _leaping(which: Filter, *, alone: bool) -> Plan[_Leap | None]:
     if not states or not _INDEXED.issuperset(states):
         return None
     # In one statement: a job that changes its state meanwhile must not slip through between two.
-    params = {"limit": STRETCH, **{state: state in states for state in sorted(_INDEXED)}}
+    few = STRETCH if states == [State.RUNNING] else min(_FEW, STRETCH)
+    params = {"limit": few, **{state: state in states for state in sorted(_INDEXED)}}
     answer = yield Statement("unfinished_ids", params, alone=alone, reads=True)
-    return _Leap(sorted(row[0] for row in answer.rows)) if len(answer.rows) < STRETCH else None
+    return _Leap(sorted(row[0] for row in answer.rows)) if len(answer.rows) < few else None
 
 
 def _stretch(
