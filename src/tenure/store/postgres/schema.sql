@@ -132,7 +132,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
 CREATE INDEX jobs_expiry ON tenure.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL)
 CREATE INDEX jobs_held ON tenure.jobs USING btree (group_key) WHERE held
 CREATE INDEX jobs_lease ON tenure.jobs USING btree (lease_until) WHERE (lease_until IS NOT NULL)
-CREATE UNIQUE INDEX jobs_pkey ON tenure.jobs USING btree (id)
+CREATE UNIQUE INDEX jobs_pkey ON tenure.jobs USING btree (id) WITH (fillfactor='50')
 CREATE INDEX jobs_ready ON tenure.jobs USING btree (lane, run_at, seq) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_scheduled ON tenure.jobs USING btree (run_at) WHERE (state = 'scheduled'::text)
 CREATE UNIQUE INDEX jobs_unique ON tenure.jobs USING btree (unique_hash) WHERE (unique_hash IS NOT NULL)
