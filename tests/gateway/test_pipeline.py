@@ -16,7 +16,7 @@ from tenure.gateway.wire import MAX_OWED, PIECE
 from tests.gateway.house import House, Served
 from tests.gateway.signing import settings_of
 from tests.gateway.test_drain import held
-from tests.gateway.test_short_cut import ROUND, request, said
+from tests.gateway.test_short_cut import ROUND, asked_apps, request, said
 from tests.worker.house import until
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -110,12 +110,27 @@ def test_who_does_not_take_its_answers_is_hung_up_on(light: House, many: int) ->
         header_deadline="60s",
         server={"timeout_keep_alive": 60},
     )
-    with narrow(served) as line, suppress(ConnectionError):
-        line.sendall(HEALTH * many)
-        until(lambda: not served._server.server_state.connections)
-    until(lambda: not served._server.server_state.connections)
+    with narrow(served) as line:
+        connection = connection_of(served, line)
+        with suppress(ConnectionError):
+            line.sendall(HEALTH * many)
+        until(lambda: connection not in connection.connections)
     until(lambda: served.gateway.intake.underway == 0)
     assert served.ask("GET", "/healthz").status == 200
+
+
+def test_who_does_not_take_its_answers_takes_no_short_cut(light: House) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    said(served, request(0))
+    with narrow(served) as line:
+        connection, sent = connection_of(served, line), 0
+        while not connection.flow.write_paused:
+            sent += 1
+            line.sendall(request(sent))
+            until(lambda: len(light.app.queue.list(limit=9_999)) > sent and not connection.owed)  # noqa: B023 - at once
+        asked = asked_apps(served)
+        line.sendall(request(sent + 1))
+        until(lambda: asked == ["/telegram"])
 
 
 def test_half_a_head_has_its_time_once_what_came_before_it_is_answered(light: House, tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_a_long_body_is_stored_whole(light: House, length: int) -> None:
 def test_what_is_not_to_be_stored_takes_no_short_cut(
     light: House, sender: str, more: dict[str, Any], shared: dict[str, Any], status: int
 ) -> None:
-    served = light.serve(settings_of(sender, **more), **shared)
+    served = light.serve(settings_of(sender, **{"backlog": 0, **more}), **shared)
     light.app.queue.enqueue("other", {}, queue="gateway")
     assert (
         served.ask("GET", "/readyz", headers={"Host": "elsewhere.example"}).status == 200
@@ -187,6 +187,14 @@ def test_what_is_not_to_be_stored_takes_no_short_cut(
     assert short.startswith(b"HTTP/1.1 %d " % status)
     assert asked == [f"/{sender}"] * 2
     assert [job.kind for job in light.app.queue.list()] == ["other"]
+
+
+def test_what_is_not_posted_takes_no_short_cut(light: House) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    said(served, request(0))
+    sent = request(1).replace(b"POST ", b"PUT ", 1)
+    assert said(served, sent).startswith(b"HTTP/1.1 405 ")
+    assert len(light.app.queue.list()) == 1
 
 
 def test_what_comes_when_too_many_are_under_way_takes_no_short_cut(light: House, tmp_path: Path) -> None:

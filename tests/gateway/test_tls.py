@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.files import CERTIFICATE, KEY
-from tests.gateway.house import House, Served
+from tests.gateway.house import House
 from tests.gateway.signing import settings_of
 from tests.gateway.test_limits import health_on
-from tests.gateway.test_pipeline import HEALTH, narrow
+from tests.gateway.test_pipeline import HEALTH, connection_of, narrow
 from tests.worker.house import until
 
 
@@ -30,10 +30,6 @@ def secured(line: socket.socket) -> ssl.SSLSocket:
     return context.wrap_socket(line)
 
 
-def unserved(served: Served) -> bool:
-    return not served._server.server_state.connections
-
-
 def test_a_handshake_that_never_comes_closes_the_line(light: House, certificate: dict[str, str]) -> None:
     served = light.serve(settings_of("telegram"), header_deadline="500ms", server=certificate)
     with secured(served.raw()) as line:
@@ -46,7 +42,8 @@ def test_who_does_not_take_its_answers_is_hung_up_on(light: House, certificate: 
     served = light.serve(
         settings_of("telegram"), body_deadline="300ms", server={**certificate, "timeout_keep_alive": 60}
     )
-    with secured(narrow(served)) as line, suppress(ConnectionError, ssl.SSLError):
-        line.sendall(HEALTH * 20_000)
-        until(lambda: unserved(served))
-    until(lambda: unserved(served))
+    with secured(narrow(served)) as line:
+        connection = connection_of(served, line)
+        with suppress(ConnectionError, ssl.SSLError):
+            line.sendall(HEALTH * 20_000)
+        until(lambda: connection not in connection.connections)

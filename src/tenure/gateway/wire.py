@@ -163,8 +163,6 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
         """Refuse what cannot be read, after everything that came before it. Nothing behind it is read."""
         if self.owed and getattr(self.cycle, "more_body", False):  # it is the last one's own body
             self.owed -= 1
-            if self.owed:
-                self.pipeline.popleft()
         if self.owed:
             self._refusal = msg
         else:
