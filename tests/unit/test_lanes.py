@@ -40,3 +40,13 @@ def test_a_known_lane_is_not_looked_for_again() -> None:
     assert not looked_at(scope, known)
     assert not looked_at(scope, foreign)
     assert looked_at(scope, lane_of("other", "k", 1))
+
+
+def test_a_mark_is_never_set_back() -> None:
+    scope, lane = Scope(None, ("k",)), lane_of("default", "k", 0)
+    scope.add([lane])
+    for reached in ([(5, 7), (5, 9), (4, 11)], [], [(3, 20)]):
+        scope.advance_in(lane, [(None, seq, *[None] * 8, run_at) for run_at, seq in reached])
+        scope.advance_in(lane_of("default", "k", 1), [(None, 1, *[None] * 8, 9)])
+        row = scope.row(lane, 1)
+        assert (row["run_at"], row["seq"]) == (5, 9)
