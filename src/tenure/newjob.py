@@ -49,6 +49,8 @@ MAX_GROUP = 600
 """A group key is indexed as it is, and an index entry has little room."""
 MAX_TAGS = 32
 _REMEMBERED = 4_096
+_LONG = 36_500
+"""Days: what is shorter is no span too long."""
 _LONGEST_NUMBER = 18
 """Digits: what 64 bits hold for sure."""
 _Place = tuple[str, str, str, int, int]
@@ -310,15 +312,16 @@ def _when(
 
 
 def _span(span: Duration, name: str) -> int:
-    """In microseconds; the same few spans come again and again."""
-    return (
-        _known_span(span, name) if type(span) is timedelta or type(span) is str else micros(parse(span, name))
-    )
+    """In microseconds."""
+    if type(span) is timedelta and 0 <= span.days < _LONG:
+        return micros(span)
+    return _known_span(span, name) if type(span) is str else micros(parse(span, name))
 
 
 @lru_cache(maxsize=1_024)
-def _known_span(span: timedelta | str, name: str) -> int:
-    return micros(parse(span, name))
+def _known_span(text: str, name: str) -> int:
+    """The same few texts come again and again."""
+    return micros(parse(text, name))
 
 
 def check_whole(value: object, name: str, low: int, high: int) -> int:

@@ -1,7 +1,9 @@
 """Group commit: concurrent enqueues of one process share commits.
 
 While one commit is on its way, the enqueues that arrive meanwhile gather. The thread that commits takes them along itself as
-soon as it is back, and wakes the event loop once for each commit, to hand out its answers. A lone call goes at once. Each is
+soon as it is back, and wakes the event loop once for each commit, to hand out its answers. Where there is nothing to take it
+rests for a moment: under load the next call is near, and a thread that is there costs less than one that is asked for. A lone
+call goes as soon as the event loop has heard what else has come. Each is
 answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's
 transaction; they travel apart from the others, and one that waits is taken out of its batch, so it holds up nobody.
 """
@@ -21,6 +23,8 @@ from tenure.store.base import LockBusy
 __all__ = ["Answer", "GroupCommit"]
 
 _MOST = 500
+_REST = 0.05
+"""How many seconds a thread waits for more before it goes."""
 
 
 class Answer(Protocol):
@@ -53,6 +57,12 @@ class GroupCommit:
         self._lock = Lock()
         self._lines: tuple[list[Waiting], list[Waiting]] = ([], [])
         self._busy = [False, False]
+        self._rests = [False, False]
+        """Whether a thread rests until its line's bell is rung."""
+        self._bells = (Lock(), Lock())
+        for bell in self._bells:
+            bell.acquire()
+        self._ending = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def enqueue(self, row: Row) -> Enqueued:
@@ -66,15 +76,33 @@ class GroupCommit:
         keyed = int(row.may_wait)
         with self._lock:
             self._lines[keyed].append((row, answer))
-            idle, self._busy[keyed] = not self._busy[keyed], True
-        if idle:
-            self._spawn(self._flush(keyed))
+            if self._busy[keyed]:
+                return
+            self._busy[keyed] = True
+        asyncio.get_running_loop().call_soon(self._start, keyed)
 
     async def finish(self) -> None:
-        """Wait until what was asked for has been answered."""
+        """Wait until what was asked for has been answered; nothing is asked for any more."""
         loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)  # what was asked for a moment ago has begun then
+        self._ending = True
+        for keyed in (0, 1):
+            self._ring(keyed)
         while mine := [task for task in self._tasks if task.get_loop() is loop]:
             await asyncio.wait(mine)
+
+    def _start(self, keyed: int) -> None:
+        """Have what is in line committed: by the thread that rests, or by a new one."""
+        if not self._ring(keyed):
+            self._spawn(self._flush(keyed))
+
+    def _ring(self, keyed: int) -> bool:
+        """Wake the thread that rests; False: none does."""
+        with self._lock:
+            rested, self._rests[keyed] = self._rests[keyed], False
+        if rested:
+            self._bells[keyed].release()
+        return rested
 
     async def _flush(self, keyed: int) -> None:
         loop = asyncio.get_running_loop()
@@ -88,17 +116,32 @@ class GroupCommit:
                 raise
 
     def _work(self, keyed: int, loop: asyncio.AbstractEventLoop) -> None:
-        """Commit what has gathered, until nothing has. In a thread."""
-        while batch := self._take(keyed):
-            told = self._commit(batch)
-            with suppress(RuntimeError):  # the event loop has ended, and nobody waits any more
-                loop.call_soon_threadsafe(self._tell, told)
+        """Commit what has gathered, until nothing has for a while. In a thread."""
+        while True:
+            rests = not self._ending
+            if batch := self._take(keyed, rests=rests):
+                told = self._commit(batch)
+                with suppress(RuntimeError):  # the event loop has ended, and nobody waits any more
+                    loop.call_soon_threadsafe(self._tell, told)
+            elif not (rests and self._was_called(keyed)):
+                return
 
-    def _take(self, keyed: int) -> list[Waiting]:
+    def _was_called(self, keyed: int) -> bool:
+        """Rest, and tell whether somebody rang. In a thread."""
+        if self._bells[keyed].acquire(timeout=_REST):
+            return True
+        with self._lock:
+            rung, self._rests[keyed] = not self._rests[keyed], False
+        if rung:  # at the last moment
+            self._bells[keyed].acquire()
+        return rung
+
+    def _take(self, keyed: int, *, rests: bool = False) -> list[Waiting]:
         line = self._lines[keyed]
         with self._lock:
             batch, line[:_MOST] = line[:_MOST], []
             self._busy[keyed] = bool(batch)
+            self._rests[keyed] = self._rests[keyed] or (rests and not batch)
         return batch
 
     def _commit(self, batch: list[Waiting]) -> Told:

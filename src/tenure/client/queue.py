@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from tenure.client.commit import GroupCommit
 from tenure.client.faces import asynchronous, synchronous
@@ -321,6 +321,7 @@ class AsyncQueue:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
         self._tasks: set[asyncio.Future[Any]] = set()
         self._commits: WeakKeyDictionary[asyncio.AbstractEventLoop, GroupCommit] = WeakKeyDictionary()
+        self._last_group: tuple[ref[asyncio.AbstractEventLoop] | None, GroupCommit | None] = (None, None)
 
     @property
     def worker(self) -> str:
@@ -369,9 +370,10 @@ class AsyncQueue:
 
     def _group(self) -> GroupCommit:
         loop = asyncio.get_running_loop()
-        commits = self._commits.get(loop)
-        if commits is None:
-            commits = self._commits[loop] = GroupCommit(self._commit, self._hop)
+        last, commits = self._last_group
+        if last is None or last() is not loop or commits is None:
+            commits = self._commits.get(loop) or GroupCommit(self._commit, self._hop)
+            self._commits[loop], self._last_group = commits, (ref(loop), commits)
         return commits
 
     def using(self, connection: AsyncConnection | AsyncpgConnection) -> AsyncTransaction:

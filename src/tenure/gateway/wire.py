@@ -117,8 +117,11 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A line of a head. What comes behind a body in the shape of one is not listened to: proxies do not look at it."""
-        if self._headless:
-            super().on_header(name, value)
+        if self._headless:  # what follows is uvicorn's, without a call of its own for each of many lines
+            name = name.lower()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """A whole head. What it raises is answered 400, as what is no HTTP."""

@@ -65,7 +65,10 @@ class Telegram(Source):
 
     def event_type(self, headers: Headers, event: Any) -> str:  # noqa: ARG002 - its shape
         """The one member beside update_id."""
-        return next((name for name in event if name != "update_id"), "")
+        for name in event:
+            if name != "update_id":
+                return str(name)
+        return ""
 
     def own_key(self, headers: Headers, event: Any) -> str | None:  # noqa: ARG002 - its shape
         """The update's number; without one it is no update."""
