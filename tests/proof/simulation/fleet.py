@@ -109,13 +109,15 @@ class Fleet:
             self._weather.count("stands still")
 
     def _one(self, draw: random.Random, *, patient: bool = False) -> int | None:
-        """The place of a worker, if there is any; who is patient waits for one that is busy, for two minutes at most."""
+        """The place of a worker, if there is any and the weather is bad; who is patient waits for one that is busy, for two minutes."""
         for _ in range(40 if patient else 0):
+            if self._weather.clear:
+                break
             busy = [p for p, (_, worker) in sorted(self.workers.items()) if worker._held]
             if busy:
                 return draw.choice(busy)
             self._hub.sleep(3.0)
-        return draw.choice(sorted(self.workers)) if self.workers else None
+        return draw.choice(sorted(self.workers)) if self.workers and not self._weather.clear else None
 
     def supervise(self, place: int) -> None:
         """Keep one worker running, here or on the other machine, whatever it dies of."""

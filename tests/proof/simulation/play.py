@@ -88,7 +88,7 @@ def play(seed: str) -> Played:
             ("tenure.worker.claim._UNSTEADY", 1.0),
             ("tenure.worker.drain._LOOK", 0.2),
             ("tenure.worker.worker._STANDSTILL", 0.5),
-            ("tenure.janitor.janitor._FIRE_LATEST", 300.0),
+            ("tenure.janitor.janitor._FIRE_LATEST", 60.0),
         ):
             stack.enter_context(patch(target, double))
         try:

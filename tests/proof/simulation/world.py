@@ -58,6 +58,8 @@ class World:
         self.wall_ahead = 0.0
         self.set_back = False
         """Whether the clock was set back: who came later may then stand before others in its group, by the time it was due."""
+        self.rested_at = 0.0
+        """When everything had come to rest, on the machine's clock: what a schedule fires after that may find nobody left."""
         self._ids = 0
         self.pause = self.chance.choice((60.0, 90.0, 150.0))
         self.fleet = Fleet(self)
@@ -149,7 +151,7 @@ class World:
         while self.hub.now < until:
             self.hub.sleep(min(self.chance.expovariate(1 / often), until - self.hub.now))
             self.fleet.kill_some()
-            if jumps and self.chance.random() < 0.3:
+            if jumps and self.chance.random() < 0.3 and not self.weather.clear:
                 by = self.chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
                 self.wall_ahead += by
                 self.set_back = self.set_back or by < 0
@@ -170,6 +172,7 @@ class World:
         while self.database.see("SELECT 1 FROM tenure_jobs WHERE finished_at IS NULL LIMIT 1"):
             hub.sleep(10.0)
             assert hub.now < end + _REST, f"never at rest: {self.left()}"
+        self.rested_at = self.wall()
         self.fleet.leave()
         self._ended.set()
 
