@@ -72,9 +72,18 @@ def run_loop(hub: Hub, process: Process, work: Coroutine[Any, Any, object]) -> N
 
 def _leave_nothing(loop: Loop) -> None:
     """What the tasks of a process that is gone would have done next is not done, and not complained about."""
-    for task in asyncio.all_tasks(loop):
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
-        coroutine: Any = task.get_coro()
-        with contextlib.suppress(BaseException):
-            coroutine.close()
+    closed: set[asyncio.Task[Any]] = set()
+    # What is closed may begin something on its way out: on this loop, and then that is closed as well.
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(loop)
+    try:
+        while tasks := asyncio.all_tasks(loop) - closed:
+            for task in tasks:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                coroutine: Any = task.get_coro()
+                with contextlib.suppress(BaseException):
+                    coroutine.close()
+            closed |= tasks
+    finally:
+        asyncio._set_running_loop(running)
     loop.close()
