@@ -19,6 +19,9 @@ ifeq ($(strip $(TENURE_TEST_POSTGRES)),)
 unexport TENURE_TEST_POSTGRES
 endif
 
+# The tests start hundreds of processes, and each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help up crawl bot demo test proof torture lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-dashboard bench-layouts clean
 .DELETE_ON_ERROR:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.proof import depth, tally
-from tests.support import chromium, memory, postgres
+from tests.support import chromium, memory, postgres, schemas
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
 
@@ -38,4 +38,5 @@ def postgres_url() -> Iterator[str]:
     """This worker's own database, empty when the run starts."""
     url = postgres.worker_database()
     yield url
+    schemas.let_go()
     postgres.drop_worker_database()

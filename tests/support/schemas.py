@@ -13,7 +13,7 @@ import psycopg
 
 import tenure
 
-__all__ = ["give_back", "take"]
+__all__ = ["give_back", "let_go", "take"]
 
 _OFTEN = 40
 _SHAPE = """
@@ -37,9 +37,11 @@ SELECT md5(string_agg(part, '|' ORDER BY part)) FROM (
 ) parts
 """
 _META = """
-CREATE OR REPLACE FUNCTION pg_temp.query_meta(schema text) RETURNS SETOF text LANGUAGE plpgsql AS
+CREATE FUNCTION pg_temp.query_meta(schema text) RETURNS SETOF text LANGUAGE plpgsql AS
 $$ BEGIN RETURN QUERY EXECUTE format('SELECT t::text FROM %I.meta t', schema); END $$
 """
+_links: dict[str, psycopg.Connection] = {}
+"""One connection that stays, to each database: a new one would learn the whole schema anew for each test."""
 _free: list[str] = []
 _used: Counter[str] = Counter()
 _shapes: dict[str, str] = {}
@@ -52,13 +54,33 @@ def take() -> str:
 
 def give_back(url: str, schema: str) -> None:
     """Empty it for the next test, or drop it."""
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("SET client_min_messages = warning")
-        _used[schema] += 1
-        if _used[schema] < _OFTEN and _emptied(link, url, schema):
-            _free.append(schema)
-        else:
-            link.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+    try:
+        _give_back(_link(url), url, schema)
+    except psycopg.OperationalError:  # somebody has ended the connection
+        _links.pop(url).close()
+        _give_back(_link(url), url, schema)
+
+
+def let_go() -> None:
+    """Close what is kept open."""
+    while _links:
+        _links.popitem()[1].close()
+
+
+def _link(url: str) -> psycopg.Connection:
+    if url not in _links:
+        _links[url] = psycopg.connect(url, autocommit=True)
+        _links[url].execute("SET client_min_messages = warning")
+        _links[url].execute(_META)
+    return _links[url]
+
+
+def _give_back(link: psycopg.Connection, url: str, schema: str) -> None:
+    _used[schema] += 1
+    if _used[schema] < _OFTEN and _emptied(link, url, schema):
+        _free.append(schema)
+    else:
+        link.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
 
 
 def _emptied(link: psycopg.Connection, url: str, schema: str) -> bool:
@@ -76,6 +98,8 @@ def _emptied(link: psycopg.Connection, url: str, schema: str) -> bool:
             link.execute("SET LOCAL lock_timeout = '2s'")
             link.execute("; ".join(each).encode())
     except psycopg.Error:
+        if link.closed:
+            raise
         return False  # a test changed what is looked for here, or left a transaction open
     return True
 
@@ -91,7 +115,6 @@ def _made_anew(link: psycopg.Connection, url: str) -> str:
 
 
 def _shape(link: psycopg.Connection, schema: str) -> str:
-    link.execute(_META)
     [(told,)] = link.execute(
         _SHAPE.replace("query_meta", "pg_temp.query_meta"), {"schema": schema}
     ).fetchall()
