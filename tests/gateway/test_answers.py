@@ -128,7 +128,9 @@ def test_over_the_backlog_s_limit_senders_are_told_to_come_back(house: House) ->
     assert served.gateway.counters.rejects == {("telegram", "backlog full"): 2}
 
 
-def test_what_workers_have_taken_since_is_no_backlog(house: House) -> None:
+def test_what_workers_have_taken_since_is_no_backlog(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where a count takes long the last one has to do, and on a busy machine it may.
+    monkeypatch.setattr("tenure.gateway.backlog._SHARE", 0)
     served = house.serve(settings_of("telegram", backlog=3))
     for number in range(12):
         body = body_of("telegram", update_id=number)
