@@ -44,3 +44,16 @@ def test_every_call_is_answered_however_long_threads_rest(
     asyncio.run(calls())
     assert len(stored) == CALLS + 1
     assert threading.get_ident() not in threads
+
+
+def test_of_two_threads_that_find_nothing_one_rests_and_both_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "_REST", 0.05)
+    commits = GroupCommit(lambda rows: [Enqueued(row.id, inserted=True) for row in rows], asyncio.to_thread)
+
+    async def both() -> None:
+        loop = asyncio.get_running_loop()
+        work = [asyncio.to_thread(commits._work, 0, loop) for _ in range(2)]
+        await asyncio.wait_for(asyncio.gather(*work), 30)
+
+    for _ in range(5):
+        asyncio.run(both())

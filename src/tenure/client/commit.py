@@ -110,7 +110,7 @@ class GroupCommit:
             await self._hop(lambda: self._work(keyed, loop))
         except BaseException as error:
             # There is no thread for it: the queue is closed, or this event loop ends.
-            while left := self._take(keyed):
+            while left := self._take(keyed)[0]:
                 self._tell([(one, error) for one in left])
             if not isinstance(error, Exception):
                 raise
@@ -118,8 +118,8 @@ class GroupCommit:
     def _work(self, keyed: int, loop: asyncio.AbstractEventLoop) -> None:
         """Commit what has gathered, until nothing has for a while. In a thread."""
         while True:
-            rests = not self._ending
-            if batch := self._take(keyed, rests=rests):
+            batch, rests = self._take(keyed, rests=not self._ending)
+            if batch:
                 told = self._commit(batch)
                 with suppress(RuntimeError):  # the event loop has ended, and nobody waits any more
                     loop.call_soon_threadsafe(self._tell, told)
@@ -136,13 +136,15 @@ class GroupCommit:
             self._bells[keyed].acquire()
         return rung
 
-    def _take(self, keyed: int, *, rests: bool = False) -> list[Waiting]:
+    def _take(self, keyed: int, *, rests: bool = False) -> tuple[list[Waiting], bool]:
+        """What is in line; if nothing is, whether the caller may rest, as one thread at a time may."""
         line = self._lines[keyed]
         with self._lock:
             batch, line[:_MOST] = line[:_MOST], []
             self._busy[keyed] = bool(batch)
-            self._rests[keyed] = self._rests[keyed] or (rests and not batch)
-        return batch
+            rests = rests and not batch and not self._rests[keyed]
+            self._rests[keyed] = self._rests[keyed] or rests
+        return batch, rests
 
     def _commit(self, batch: list[Waiting]) -> Told:
         try:

@@ -117,6 +117,14 @@ def with_patience(once: Callable[[bool], T], *, patience: float, repeatable: boo
             asked = asked or broken.asked
             if time.monotonic() + rest > deadline:
                 raise StoreUnavailable(broken.why) from broken.cause
+        except LockBusy as busy:
+            # Who holds it may be the very try whose end is not known: asked afresh, it would be made twice.
+            if not asked:
+                raise
+            if time.monotonic() + rest > deadline:
+                raise StoreUnavailable(
+                    "the database went away, and what it may have begun still holds locks"
+                ) from busy
         time.sleep(rest)
         rest = min(max(rest * 2, 0.05), 1.0)
 
