@@ -21,14 +21,20 @@ misbehave too."""
 def judge(world: World) -> int:
     """Raise for whatever does not hold; how many jobs there were."""
     see = world.database.see
-    columns = "id, seq, kind, state, crashes, reason, created_at"
+    columns = "id, seq, kind, state, crashes, reason, created_at, run_at"
     jobs = {row[0]: row for row in see(f"SELECT {columns} FROM tenure_jobs")}
     lost = [job_id for job_id in world.acked if job_id not in jobs]
     assert not lost, f"acknowledged and not there: {lost}"
-    for job_id, seq, kind, state, crashes, reason, created_at in jobs.values():
+    absolved = {
+        job_id for (job_id,) in see("SELECT job_id FROM tenure_attempts WHERE error_kind = 'LeaseLost'")
+    }
+    for job_id, seq, kind, state, crashes, reason, created_at, run_at in jobs.values():
         about = f"{kind} {seq} ({job_id}): {state}, {reason}, {crashes} crashes, in flight in {world.fleet.crashes[job_id]}"
         fired_late = kind in {"tick", "tock"} and created_at >= world.rested_at * 1_000_000
-        assert state in _ENDED or (state == "ready" and fired_late), f"it has not ended: {about}"
+        back_late = job_id in absolved and run_at >= world.rested_at * 1_000_000
+        assert state in _ENDED or (state == "ready" and (fired_late or back_late)), (
+            f"it has not ended: {about}"
+        )
         assert crashes <= world.fleet.crashes[job_id], f"blamed for a crash it had no part in: {about}"
         if reason == "poison":
             assert world.fleet.crashes[job_id] >= 3, f"convicted too soon: {about}"

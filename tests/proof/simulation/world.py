@@ -114,8 +114,10 @@ class World:
     def _check_order(self, claim: tenure.Claim) -> None:
         see = self.database.see
         [(epoch, state)] = see("SELECT epoch, state FROM tenure_jobs WHERE id = ?", claim.id)
+        # One that was taken for dead and is not comes back to a group that has gone on without it.
         left = see(
-            "SELECT seq, state FROM tenure_jobs WHERE group_key = ? AND seq < ? AND finished_at IS NULL",
+            "SELECT seq, state FROM tenure_jobs WHERE group_key = ? AND seq < ? AND finished_at IS NULL"
+            " AND id NOT IN (SELECT job_id FROM tenure_attempts WHERE error_kind = 'LeaseLost')",
             claim.group, claim.seq,
         )  # fmt: skip
         if (epoch, state) == (claim.epoch, "running") and left:
