@@ -22,7 +22,20 @@ import msgspec
 
 from tenure.errors import FieldError, FieldTypeError
 
-__all__ = ["ErrorGroup", "ErrorTally", "Histogram", "Rollup", "Sample", "Tally", "error_of", "tally_of"]
+__all__ = [
+    "WORDS",
+    "ErrorGroup",
+    "ErrorTally",
+    "Histogram",
+    "Rollup",
+    "Sample",
+    "Tally",
+    "error_of",
+    "tally_of",
+]
+
+WORDS = 300
+"""How much is kept of what a group of failures says."""
 
 _PER_OCTAVE: Final = 4
 _OCTAVES: Final = 48

@@ -10,7 +10,7 @@ from tenure.client.call import Call
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError
-from tenure.figures import ErrorGroup, ErrorTally, Rollup, Sample, Tally, error_of, tally_of
+from tenure.figures import WORDS, ErrorGroup, ErrorTally, Rollup, Sample, Tally, error_of, tally_of
 from tenure.newjob import check_name
 from tenure.payload import clean_error
 from tenure.store import figures
@@ -22,7 +22,6 @@ Rollups = list[Rollup]
 ErrorGroups = list[ErrorGroup]
 Samples = list[Sample]
 _MINUTE, _DAY = 60_000_000, 86_400_000_000
-_WORDS = 300
 
 
 class FigureVerbs:
@@ -79,7 +78,7 @@ class FigureVerbs:
         failed = [error_of(e) for e in many(errors, "errors")]
         told = [
             ErrorTally(
-                e.fingerprint, e.kind, clean_error(e.error_kind, 200), clean_error(e.message, _WORDS), e.sample_id,
+                e.fingerprint, e.kind, clean_error(e.error_kind, 200), clean_error(e.message, WORDS), e.sample_id,
                 e.count, e.dead,
             )
             for e in failed

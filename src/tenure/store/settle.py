@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from tenure.duration import micros, parse
-from tenure.figures import ErrorTally
+from tenure.figures import WORDS, ErrorTally
 from tenure.fingerprint import fingerprint
 from tenure.job import Claim, State
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
@@ -25,9 +25,6 @@ from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["check_outcome", "settle"]
-
-_WORDS = 300
-"""How much is kept of what a group of failures says."""
 
 
 def check_outcome(outcome: Outcome) -> Outcome:
@@ -149,7 +146,7 @@ def _decide(
 
 def _group(alike: dict[str, ErrorTally], told: Mapping[str, Any], kind: str, *, dead: bool) -> None:
     """One failure beside those that are like it."""
-    words = told["message"][:_WORDS]
+    words = told["message"][:WORDS]
     name = told["fingerprint"] or fingerprint(kind, told["error_kind"], words, None)
     group = alike.setdefault(name, ErrorTally(name, kind, told["error_kind"], words, told["id"]))
     group.count += 1
