@@ -25,6 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if depth.DEPTH == "torture":
         # A round may be cut short: what it leaves out is another part each time.
         random.Random(depth.seed()).shuffle(items)
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes longest begins first, what is there to fill the time last."""
+    return 2 if item.get_closest_marker("more") else 0 if item.path.parent.name == "soak" else 1
 
 
 @pytest.fixture

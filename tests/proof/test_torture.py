@@ -16,14 +16,17 @@ def test_rounds_are_added_up_by_topic_and_in_all(tmp_path: Path) -> None:
     sums = torture.Sums(seed=7, command="make torture MINUTES=1 SEED=7", rounds=2, seconds=61)
     for kills in (3, 1_200):
         kept = tmp_path / "tally.json"
-        counts = {"kills": {"kills": kills, "jobs": 2_000, "losses": 0, "crashes": 2}, "wires": {"cuts": 5}}
+        counts = {
+            "kills": {"kills": kills, "kills/shared": 1, "jobs": 2_000, "losses": 0, "crashes": 2},
+            "wires": {"cuts": 5, "jumps of it": 1},
+        }
         kept.write_text(json.dumps({"seeds": [7], "counts": counts}))
         sums.add(kept)
     made = torture.table(sums.plain())
-    assert "| kills | 1,203 kills | 4,000 | 0 | 4 crashes |" in made
-    assert "| wires | 10 cuts |  | 0 |  |" in made
-    assert "| **all** | 1,203 kills, 10 cuts | 4,000 | 0 |  |" in made
-    assert "2 rounds in 1 minutes, 0 of them failed" in made
+    assert "| kills | 1,203 kills (shared SQLite 2) | 4,000 | 0 | 4 crashes |" in made
+    assert "| wires | 10 cuts |  |  | 2 jumps of it |" in made
+    assert "| **all** | 1,203 kills (shared SQLite 2), 10 cuts | 4,000 | 0 |  |" in made
+    assert "1 minutes, 2 rounds (seeds 7 to 8), 0 failed" in made
 
 
 def test_the_table_takes_the_place_of_the_one_before_and_leaves_the_rest_of_the_page(

@@ -101,4 +101,5 @@ def test_gateways_are_killed_and_no_update_that_was_answered_is_lost(
             gateway.close()
         finally:
             forge.close()
-    tally(kills=kills, jobs=jobs, losses=0)
+    tally.on(store, kills=kills)
+    tally(jobs=jobs, losses=0)

@@ -13,20 +13,29 @@ from tests.proof.tally import Tally
 from tests.support.fresh import Kind, fresh_url
 
 _KILLS = depth.of(test=30, proof=64, torture=100)
-_ROUNDS = depth.of(test=2, proof=5)
+_ROUNDS = depth.of(test=2, proof=5, torture=33)
+"""Ten thousand kills in a round of torture, those beyond the proof's last."""
 _PACE = depth.of(test=0.02, proof=0.005)
 """The most seconds between two enqueues of a producer."""
 _FEW = depth.of(test=12, proof=64, torture=100)
+_WHOLE = 5
+"""How many scenes on each store are the whole proof."""
 
 SCENES: list[tuple[Kind, int, int]] = [
     *(("sqlite", number, _KILLS) for number in range(1, _ROUNDS + 1)),
     *(("postgres", number, _KILLS) for number in range(1, _ROUNDS + 1)),
-    *(("shared", number, _FEW) for number in range(1, depth.of(test=1, proof=2) + 1)),
+    *(("shared", number, _FEW) for number in range(1, depth.of(test=1, proof=_WHOLE, torture=33) + 1)),
 ]
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("store", "number", "kills"), SCENES, ids=[f"{kind}-{n}" for kind, n, _ in SCENES])
+@pytest.mark.parametrize(
+    ("store", "number", "kills"),
+    [
+        pytest.param(*scene, id=f"{scene[0]}-{scene[1]}", marks=[pytest.mark.more] * (scene[1] > _WHOLE))
+        for scene in SCENES
+    ],
+)
 def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_lost(
     store: Kind, number: int, kills: int, tmp_path: Path, postgres_url: str, seed: int, tally: Tally
 ) -> None:
@@ -47,9 +56,5 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
         crowd.rest()
         made = crowd.balance()
         assert [w.process.leave() for w in workers if w.process is not None] == [0, 0]
-    tally(
-        kills=crowd.kills.total(),
-        jobs=made.stored,
-        losses=made.losses,
-        crashes=made.crashes,
-    )
+    tally.on(store, kills=crowd.kills.total())
+    tally(jobs=made.stored, losses=made.losses, crashes=made.crashes)

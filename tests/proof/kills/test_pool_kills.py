@@ -82,4 +82,5 @@ def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_
         made = crowd.balance()
         assert pool.process is not None
         assert pool.process.leave() == 0
-    tally(kills=crowd.kills.total(), jobs=made.stored, losses=made.losses, crashes=made.crashes)
+    tally.on(store, kills=crowd.kills.total())
+    tally(jobs=made.stored, losses=made.losses, crashes=made.crashes)

@@ -75,9 +75,7 @@ def test_a_store_does_whatever_the_contract_says(place: Place, part: int, seed: 
         assert counts["calls"] < _FAR_TOO_MANY, f"too seldom: {missing}"
         towards = {name.partition(":")[0] for name in missing}
         play(start, examples=_AT_ONCE, seed=drawn.getrandbits(32), towards=towards)
-    tally(
-        **{f"{place.store}_calls": counts["calls"], f"{place.store}_stale_settles": counts["stale settles"]}
-    )
+    tally.on(place.store, calls=counts["calls"], stale_settles=counts["stale settles"])
     tally(moves=sum(count for name, count in counts.items() if "→" in name), disagreements=0)
 
 

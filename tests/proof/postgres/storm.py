@@ -26,6 +26,7 @@ _OTHERS = """
 SELECT pid FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name = %s ORDER BY backend_start, pid
 """
+_END = "SELECT pg_terminate_backend(%s)::int"
 _SETTLED = "SELECT DISTINCT worker FROM tenure.finished WHERE state = 'done' AND finished_at > {}"
 _PID = re.compile(r":(\d+):")
 _PACE = depth.of(test=0.03, proof=0.01)
@@ -82,11 +83,13 @@ class Storm:
 
     def terminate(self, admin: psycopg.Connection, name: str, times: int) -> None:
         """End backends of this application_name, one after another, each chosen by chance."""
-        for _ in range(times):
+        ended = 0
+        while ended < times:
             until(lambda: admin.execute(_OTHERS, (name,)).fetchone())
             pids = [pid for (pid,) in admin.execute(_OTHERS, (name,)).fetchall()]
             if pids:
-                admin.execute("SELECT pg_terminate_backend(%s)", (self._chance.choice(pids),))
+                [told] = admin.execute(_END, (self._chance.choice(pids),)).fetchall()
+                ended += told[0]
             time.sleep(self._chance.uniform(0, 0.05))
 
     def strike(self, what: str, do: Callable[[], None]) -> None:

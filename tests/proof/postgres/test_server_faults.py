@@ -23,6 +23,12 @@ RESTARTS: dict[str, list[StopMode]] = (
     else {"fast": ["fast"] * 10, "immediate": ["immediate"] * 10, "kill": ["kill"] * 5}
 )
 
+_COUNTED: dict[StopMode, str] = {
+    "fast": "fast_restarts",
+    "immediate": "immediate_restarts",
+    "kill": "postmaster_kills",
+}
+
 
 def finish(crowd: Crowd, storm: Storm, tally: Tally, **counts: int) -> None:
     """What is left ends, the ledger balances, and the workers are those that were there at the start."""
@@ -53,7 +59,7 @@ def test_the_server_restarts_and_every_worker_recovers_by_itself(
         storm = Storm(crowd, chance)
         for how in order:
             storm.restart(server, how)
-        finish(crowd, storm, tally, restarts=len(order))
+        finish(crowd, storm, tally, **{_COUNTED[how]: order.count(how) for how in set(order)})
 
 
 @pytest.mark.timeout(600)

@@ -30,7 +30,7 @@ def test_after_an_hour_of_faults_every_job_has_ended_as_it_should(
     for hour in range(HOURS_EACH):
         played = play(f"{seed}-{chunk}-{hour}")
         tally(
-            hours=1, jobs=played.jobs, kills=played.kills, faults=played.faults, refused_settles=played.refused, losses=0
+            hours=1, jobs=played.jobs, simulated_kills=played.kills, faults=played.faults, refused_settles=played.refused, losses=0
         )  # fmt: skip
 
 
