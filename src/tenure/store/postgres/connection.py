@@ -60,7 +60,7 @@ _SESSION: Final = (
 )
 """Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that.
 A client whose machine is gone in the middle of a transaction would else hold its jobs for as long as TCP hopes."""
-_AGAIN: Final = ("57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
+_AGAIN: Final = ("26000", "57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
 _CANCELLING: Final = 1.0
 
 
@@ -135,13 +135,13 @@ class PostgresRunner:
     """Runs a plan's statements on one connection; a transaction is opened by the first that is not alone."""
 
     def __init__(self, link: Link, dialect: Dialect, limits: Limits, *, prepare: bool) -> None:
-        self.link, self._dialect, self._prepare, self._patient = link, dialect, prepare, True
+        self.link, self._dialect, self._patient = link, dialect, True
         self._limits = limits
-        self._cursor, self._trips = psycopg.RawCursor(link), Trips(link)
+        self._cursor, self._trips = psycopg.RawCursor(link), Trips(link, prepare=prepare)
         self._together = prepare and psycopg.capabilities.has_pipeline()
         self._open = False
         self.asked = False
-        self._insert = dialect.statements["enqueue_one"].text
+        self._insert = dialect.statements["enqueue_one"]
 
     @property
     def idle(self) -> bool:
@@ -170,11 +170,7 @@ class PostgresRunner:
             return self._copy(statement.name, statement.copied)
         sql = self._dialect.statements[statement.name]
         params = bound(statement)
-        prepare = None if self._prepare and not anew else False
-        cursor = self._cursor
-        cursor.execute(sql.text, [params[p] for p in sql.parameters], prepare=prepare, binary=True)
-        rows = cursor.fetchall() if cursor.description is not None else []
-        return Result(rows, max(cursor.rowcount, 0))
+        return self._trips.ask(sql, [params[p] for p in sql.parameters], anew=anew)
 
     def _run_together(self, begin: tuple[bytes, ...], first: Statement) -> Result:
         chain = [first]
@@ -197,7 +193,7 @@ class PostgresRunner:
     def insert(self, job: BareParams) -> None:
         """enqueue_one, with nothing around it."""
         self.link.limit = self._limits.ordinary
-        self._cursor.execute(self._insert, tuple(job.values()), prepare=None if self._prepare else False)
+        self._trips.ask(self._insert, tuple(job.values()))
 
     def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
         as_text, taken = bare_line if name == "copy_bare" else line, iter(rows)

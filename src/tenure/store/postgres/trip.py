@@ -1,14 +1,15 @@
-"""Several statements in one round trip: libpq's pipeline mode, and nothing of the driver's between it and a plan.
+"""What is asked of the server, by libpq itself: no cursor of the driver's between it and a plan, which costs a third of a call.
 
-What is asked often enough is prepared, under names of our own. So nothing else on such a connection may say DEALLOCATE ALL,
-as psycopg does behind its own ROLLBACK: a plan's transaction ends by `say`.
+One statement, or several in one round trip (libpq's pipeline mode). What is asked often enough is prepared, under names of our
+own. So nothing else on such a connection may say DEALLOCATE ALL, as psycopg does behind its own ROLLBACK: a plan's transaction
+ends by `say`. Where somebody has said it all the same, or has changed what a statement answers, all of them are prepared anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg import generators
@@ -20,21 +21,46 @@ from psycopg.pq.abc import PGconn, PGresult
 from tenure.store.dialect import Sql
 from tenure.store.plan import Result
 
-__all__ = ["PREPARE_AFTER", "Asked", "Trips"]
+__all__ = ["PREPARE_AFTER", "Asked", "Stale", "Trips"]
 
 PREPARE_AFTER: Final = 3
 Asked = tuple[Sql, Sequence[Any]]
 """A statement and its parameters, in the order they are bound."""
 _Key = tuple[str, tuple[int, ...]]
+_STALE: Final = ("26000", "0A000")
+"""There is no such prepared statement; its plan would answer with other columns than before."""
 _Sent = list[tuple[_Key, bytes] | bool]
 """What was sent: a statement to be prepared, under this name; True: one whose answer is wanted; False: a command."""
 
 
-class Trips:
-    """What is said on one connection without a cursor."""
+class _Dumped(NamedTuple):
+    """A statement with its parameters as they are sent."""
 
-    def __init__(self, link: psycopg.Connection[Any]) -> None:
-        self._link, self._adapt = link, Transformer(link)
+    key: _Key
+    text: str
+    values: Sequence[Any]
+    types: tuple[int, ...]
+    formats: Sequence[Format] | None
+
+    def send(self, pgconn: PGconn, name: bytes | None) -> None:
+        """Ask it, prepared under this name."""
+        if name is None:
+            pgconn.send_query_params(self.text.encode(), self.values, self.types, self.formats, Format.BINARY)
+        else:
+            pgconn.send_query_prepared(name, self.values, self.formats, Format.BINARY)
+
+
+class Stale(psycopg.OperationalError):
+    """What was prepared on this connection is worth nothing; it is prepared anew when it is asked again."""
+
+    sqlstate = _STALE[0]
+
+
+class Trips:
+    """What is said on one connection without a cursor; `prepare`: whether the server at its end stays the same."""
+
+    def __init__(self, link: psycopg.Connection[Any], *, prepare: bool) -> None:
+        self._link, self._adapt, self._prepare = link, Transformer(link), prepare
         self._times: dict[_Key, int] = {}
         self._names: dict[_Key, bytes] = {}
         self._made = 0
@@ -47,13 +73,26 @@ class Trips:
             if result.status == ExecStatus.FATAL_ERROR:
                 raise error_from_result(result)
 
+    def ask(self, sql: Sql, params: Sequence[Any], *, anew: bool = False) -> Result:
+        """One statement by itself; `anew`: planned for these parameters."""
+        pgconn, dumped = self._link.pgconn, self._dump(sql, params)
+        name = None if anew else self._name(dumped.key)
+        if name is not None and dumped.key not in self._names:
+            pgconn.send_prepare(name, dumped.text.encode(), dumped.types)
+            self._hear_one()
+            self._names[dumped.key] = name
+        dumped.send(pgconn, name)
+        return self._result(self._hear_one())
+
     def make(self, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]) -> list[Result]:
         """Ask all of it at once, with commands before and after; what the statements answered. The first error ends it."""
         pgconn = self._link.pgconn
         heard: list[list[PGresult]] = []
+        # Before a pipeline is begun: what cannot be dumped must not leave half of one behind.
+        dumped = [self._dump(sql, params) for sql, params in asked]
         pgconn.enter_pipeline_mode()
         try:
-            sent = self._send(pgconn, before, asked, after)
+            sent = self._send(pgconn, before, dumped, after)
             try:
                 self._link.wait(_hear(pgconn, len(sent) + 1, heard))
             except psycopg.OperationalError:
@@ -63,39 +102,47 @@ class Trips:
             self._leave(pgconn)
         return self._read(sent, heard)
 
+    def _dump(self, sql: Sql, params: Sequence[Any]) -> _Dumped:
+        adapt = self._adapt
+        values = adapt.dump_sequence(params, [PyFormat.AUTO] * len(params))
+        types = adapt.types or ()
+        return _Dumped((sql.name, types), sql.text, values, types, adapt.formats)
+
+    def _name(self, key: _Key) -> bytes | None:
+        """What the statement is prepared as, or is to be now; None: it is not asked often enough."""
+        name = self._names.get(key)
+        if name is None and self._prepare:
+            times = self._times[key] = self._times.get(key, 0) + 1
+            if times > PREPARE_AFTER:
+                self._made += 1
+                name = b"tenure_%d" % self._made
+        return name
+
     def _send(
-        self, pgconn: PGconn, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]
+        self, pgconn: PGconn, before: Sequence[bytes], asked: Sequence[_Dumped], after: Sequence[bytes]
     ) -> _Sent:
         sent: _Sent = []
         for text in before:
             pgconn.send_query_params(text, None)
             sent.append(False)
-        for sql, params in asked:
-            self._ask(pgconn, sql, params, sent)
+        for dumped in asked:
+            name = self._name(dumped.key)
+            if name is not None and dumped.key not in self._names:
+                pgconn.send_prepare(name, dumped.text.encode(), dumped.types)
+                sent.append((dumped.key, name))
+            dumped.send(pgconn, name)
+            sent.append(True)
         for text in after:
             pgconn.send_query_params(text, None)
             sent.append(False)
         pgconn.pipeline_sync()
         return sent
 
-    def _ask(self, pgconn: PGconn, sql: Sql, params: Sequence[Any], sent: _Sent) -> None:
-        adapt = self._adapt
-        values = adapt.dump_sequence(params, [PyFormat.AUTO] * len(params))
-        types, formats = adapt.types or (), adapt.formats
-        key = sql.name, types
-        name = self._names.get(key)
-        if name is None:
-            times = self._times[key] = self._times.get(key, 0) + 1
-            if times > PREPARE_AFTER:
-                self._made += 1
-                name = b"tenure_%d" % self._made
-                pgconn.send_prepare(name, sql.text.encode(), types)
-                sent.append((key, name))
-        if name is None:
-            pgconn.send_query_params(sql.text.encode(), values, types, formats, Format.BINARY)
-        else:
-            pgconn.send_query_prepared(name, values, formats, Format.BINARY)
-        sent.append(True)
+    def _hear_one(self) -> PGresult:
+        result: PGresult = self._link.wait(generators.execute(self._link.pgconn))[-1]
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise self._error(result)
+        return result
 
     def _read(self, sent: _Sent, heard: Sequence[Sequence[PGresult]]) -> list[Result]:
         """The answers; raises the error that came, if one did."""
@@ -105,12 +152,19 @@ class Trips:
                 raise psycopg.OperationalError("the server left something unanswered")
             for result in results:
                 if result.status == ExecStatus.FATAL_ERROR:
-                    raise error_from_result(result)
+                    raise self._error(result)
             if what is True:
                 answers.append(self._result(results[0]))
             elif what is not False:
                 self._names[what[0]] = what[1]
         return answers
+
+    def _error(self, result: PGresult) -> psycopg.Error:
+        error = error_from_result(result)
+        if error.sqlstate in _STALE and self._names:
+            self._names.clear()
+            return Stale(str(error))
+        return error
 
     def _result(self, result: PGresult) -> Result:
         rows: list[tuple[Any, ...]] = []
