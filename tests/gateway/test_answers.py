@@ -186,6 +186,8 @@ def test_a_generic_source_takes_any_body_where_it_is_told_to(house: House) -> No
     served = house.serve({**given, "check": {"how": "none"}, "json": False})
     first, same, other = (served.post("any", b) for b in (b"\xff\x00", b"\xff\x00", b""))
     assert (first.status, same.json["duplicate"], other.status) == (200, True, 200)
-    request = house.app.queue.request(first.json["id"])
-    assert request is not None
-    assert request.body == b"\xff\x00"
+    offered = served.post("any", b"\x01", {"Connection": "Upgrade", "Upgrade": "h2c"})
+    for answer, body in ((first, b"\xff\x00"), (other, b""), (offered, b"\x01")):
+        request = house.app.queue.request(answer.json["id"])
+        assert request is not None
+        assert request.body == body

@@ -17,7 +17,6 @@ def test_a_kind_of_line_is_told_once_a_minute_and_how_often_it_was_not(
     spare(log)
     for _ in range(5):
         log.warning("Invalid HTTP request received.")
-        log.warning("No supported WebSocket library detected.")
     log.warning("another")
     now[0] += 60
     log.warning("Invalid HTTP request received.")

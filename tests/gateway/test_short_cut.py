@@ -189,6 +189,60 @@ def test_what_is_not_to_be_stored_takes_no_short_cut(
     assert [job.kind for job in light.app.queue.list()] == ["other"]
 
 
+OFFER = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAAP__"}
+
+
+@pytest.mark.parametrize("way", ["", ROUND], ids=["short", "long"])
+@pytest.mark.parametrize("spelling", [bytes, chunked])
+def test_an_offer_to_speak_another_protocol_is_not_taken_up(
+    light: House, spelling: Callable[[bytes], bytes], way: str
+) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    said(served, request(0))
+    sent = [spelling(request(number, "/telegram" + way, **OFFER)) for number in (1, 2, 3)]
+    heard = said(served, b"".join(sent) + request(4), answers=4)
+    assert heard.count(b"HTTP/1.1 200 ") == heard.count(NEW) == 4
+    requests = [light.app.queue.request(job.id) for job in light.app.queue.list()]
+    assert {r.body for r in requests if r} == {body_of("telegram", update_id=n) for n in range(5)}
+
+
+def test_a_head_with_an_offer_may_come_in_pieces(light: House) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    sent = request(1, **OFFER, Padding="x" * 6_000)
+    with served.raw() as line:
+        for piece in (sent[:40], sent[40:5_000], sent[5_000:-9], sent[-9:]):
+            line.sendall(piece)
+        assert line.recv(65_536).startswith(b"HTTP/1.1 200 ")
+    [job] = light.app.queue.list()
+    stored = light.app.queue.request(job.id)
+    assert stored is not None
+    assert stored.body == body_of("telegram", update_id=1)
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (TRACE, {"traceparent": TRACE}),
+        ("cc" + TRACE[2:], {"traceparent": "cc" + TRACE[2:]}),
+        ("ff" + TRACE[2:], {}),
+        (TRACE.upper(), {}),
+        (TRACE + "-more", {}),
+        ("00-" + "0" * 32 + TRACE[35:], {}),
+        (TRACE[:36] + "0" * 16 + "-01", {}),
+        ("hunter2", {}),
+    ],
+    ids=["known", "later", "no version", "large", "longer", "no trace", "no span", "other"],
+)
+def test_a_job_keeps_the_trace_of_its_request(light: House, given: str, kept: dict[str, str]) -> None:
+    served = light.serve(settings_of("telegram", backlog=0))
+    for number, path in enumerate(("/telegram", "/telegram", "/telegram" + ROUND)):
+        said(served, request(number, path, Traceparent=given, Tracestate="a=b"))
+    assert [job.meta for job in light.app.queue.list()] == [kept] * 3
+
+
 def test_what_is_not_posted_takes_no_short_cut(light: House) -> None:
     served = light.serve(settings_of("telegram", backlog=0))
     said(served, request(0))

@@ -19,14 +19,14 @@ from tests.support.child import ROOT
 METHODS = (
     "connection_lost", "connection_made", "data_received", "on_body", "on_header", "on_headers_complete",
     "on_message_begin", "on_message_complete", "on_response_complete", "pause_writing", "resume_writing",
-    "send_400_response", "shutdown",
+    "send_400_response", "shutdown", "_unset_keepalive_if_required",
 )  # fmt: skip
 HELD = (
     "access_log", "app", "config", "connections", "cycle", "expect_100_continue", "flow", "headers", "logger", "loop",
     "parser", "pipeline", "scheme", "server_state", "tasks", "transport",
 )  # fmt: skip
 CYCLE = ("disconnected", "keep_alive", "message_event", "more_body", "response_complete")
-PARSER = ("get_http_version", "get_method", "should_keep_alive", "should_upgrade")
+PARSER = ("feed_data", "get_http_version", "get_method", "should_keep_alive", "should_upgrade")
 FLOW = ("pause_reading", "pause_writing", "resume_reading", "resume_writing")
 
 

@@ -82,7 +82,6 @@ class Connection(Wire):
             self.parser.get_method() == b"POST"
             and self.parser.get_http_version() == "1.1"
             and not self.expect_100_continue
-            and not self.parser.should_upgrade()
             and not self.flow.write_paused
             and not self.owed
         )

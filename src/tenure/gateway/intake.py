@@ -20,6 +20,7 @@ from tenure.gateway.opened import Opened
 from tenure.gateway.registry import Registry, Route
 from tenure.gateway.sources.base import Headers
 from tenure.gateway.sparing import Sparing
+from tenure.gateway.trace import trace_of
 from tenure.job import Enqueued, Request
 from tenure.newjob import NewJob
 
@@ -63,6 +64,7 @@ class Intake:
             unique=key if route.window else None, unique_for=route.window or None,
             group=None if line is None else f"{route.kind}:{line}", order=route.order,
             expires_in=source.expires_in(headers, event), request=Request(body, source.keep(headers)),
+            meta=trace_of(headers),
         )  # fmt: skip
 
     def stored(self, route: Route, stored: Enqueued) -> Answer:

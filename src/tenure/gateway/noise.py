@@ -1,4 +1,4 @@
-"""Lines that strangers can have uvicorn log as often as they like: each kind is told once a minute, and how often it was not."""
+"""Lines that strangers can have the server log as often as they like: each kind is told once a minute, and how often it was not."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["CROWDED", "spare"]
+__all__ = ["CROWDED", "INVALID", "spare"]
 
 CROWDED: Final = "Too many connections; those above the limit are answered 503."
-_SPARED: Final = (CROWDED, "Invalid HTTP request received.", "Unsupported upgrade request.")
-_NEVER: Final = "No supported WebSocket library"
-"""Advice to install something that a gateway has no use for."""
+INVALID: Final = "Invalid HTTP request received."
+_SPARED: Final = (CROWDED, INVALID)
 _EVERY: Final = 60.0
 
 
@@ -28,7 +27,7 @@ class _Sparing(logging.Filter):
         """Whether it is logged."""
         said = str(record.msg)
         if said not in _SPARED:
-            return not said.startswith(_NEVER)
+            return True
         now = self._clock()
         last, untold = self._told.get(said, (float("-inf"), 0))
         if now - last < _EVERY:

@@ -2,7 +2,8 @@
 
 An ASGI app is called once a request's headers have arrived, so their deadline and their length are kept by the connections
 (`wire.py`). The number of these is kept here: who comes when there are too many is answered 503, who comes on top of a whole
-backlog of such is hung up on, and who was there before is served. Needs the extra `gateway`.
+backlog of such is hung up on, and who was there before is served. Handshakes count as well (`handshakes.py`). Needs the extra
+`gateway`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import uvicorn
 from tenure.gateway.asgi import Gateway, Send
 from tenure.gateway.connection import Connection
 from tenure.gateway.exchange import Heads
+from tenure.gateway.handshakes import Handshakes
 from tenure.gateway.noise import CROWDED, spare
 from tenure.gateway.room import BACKLOG, MAX_CONNECTIONS
 
@@ -27,9 +29,9 @@ __all__ = ["uvicorn_config"]
 
 
 class _Config(uvicorn.Config):
-    """uvicorn leaves a TLS handshake the minute that asyncio leaves it; here it has as long as a head."""
+    """uvicorn's settings, with event loops that know of handshakes."""
 
-    handshake_within: float
+    handshakes: Handshakes
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
         """What makes the event loop."""
@@ -38,8 +40,7 @@ class _Config(uvicorn.Config):
 
     def _loop(self, made: Callable[[], asyncio.AbstractEventLoop]) -> asyncio.AbstractEventLoop:
         loop = made()
-        listening = partial(loop.create_server, ssl_handshake_timeout=self.handshake_within)
-        loop.create_server = listening  # type: ignore[method-assign]
+        self.handshakes.listen(loop)
         return loop
 
 
@@ -61,7 +62,8 @@ def uvicorn_config(
         "h11_max_incomplete_event_size": 32_768,
     }
     config = _Config(gateway, host=host, port=port, **{**chosen, **options})
-    config.handshake_within = gateway.registry.header_deadline
+    all_ = None if most is None else most + config.backlog
+    config.handshakes = Handshakes(gateway.registry.header_deadline, all_)
     spare(logging.getLogger("uvicorn.error"))
     return config
 

@@ -2,7 +2,8 @@
 
 A head that is not whole in time ends the connection; that time does not run while requests before it wait for their answers.
 Whatever is no HTTP, and whatever is no body and does not end, is answered 400, after everything that came before it. While
-`MAX_OWED` requests wait for their answers, nothing more is read. Who does not take an answer in time is hung up on.
+`MAX_OWED` requests wait for their answers, nothing more is read. Who does not take an answer in time is hung up on. Offers to
+speak another protocol are not taken up (`offers.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from collections.abc import Callable
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tenure.gateway.noise import INVALID
+from tenure.gateway.offers import head_without, is_offer, parser_of
 
 __all__ = ["MAX_HEAD", "MAX_OWED", "PIECE", "Wire"]
 
@@ -64,6 +69,8 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
     _taken_timer: asyncio.TimerHandle | None = None
     _headless = _spread = False
     """Whether a request has begun whose head is not complete; whether that was so before the last piece came."""
+    _offer: bytes | None = None
+    """The head, without its offer, of a request that the parser has left off at."""
     _beside = 0
     """Bytes since a head or a piece of a body was last complete."""
 
@@ -130,12 +137,20 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
         self._beside, self._headless = 0, False
         _cancel(self._head_timer)
         self._head_timer = None
-        self.begin()
+        if is_offer(self.parser):
+            self._offer = head_without(self.parser, self.url, self.headers)
+        else:
+            self.begin()
 
     def on_body(self, body: bytes) -> None:
         """A piece of a body."""
         self._beside = 0
         super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A whole request; or one that the parser has left off at, and that begins anew."""
+        if self._offer is None:
+            super().on_message_complete()
 
     def begin(self) -> None:
         """A request whose head is whole: have the app asked, once everything before it is answered."""
@@ -196,9 +211,26 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
     def _parse(self, piece: bytes) -> None:
         self._beside += len(piece)
         self._spread = self._headless
-        super().data_received(piece)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(piece)
+        except HttpParserError:
+            self.logger.warning(INVALID)
+            self.send_400_response(INVALID)
         if self._beside > MAX_HEAD and not self._is_ending():
-            self.send_400_response("Invalid HTTP request received.")
+            self.send_400_response(INVALID)
+
+    def _feed(self, piece: bytes) -> None:
+        while True:
+            try:
+                self.parser.feed_data(piece)
+            except HttpParserUpgrade as left:
+                if self._offer is None:
+                    return
+                piece, self._offer = self._offer + piece[left.args[0] :], None
+                self.parser = parser_of(self)
+            else:
+                return
 
     def _wait_for_head(self) -> None:
         """Give it its time, unless that runs already or others have to be answered first."""

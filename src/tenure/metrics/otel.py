@@ -7,8 +7,8 @@
 The producer's W3C traceparent travels in the job's meta, and nothing else does: no baggage, no tracestate. The consumer span
 has it as parent and as link, so a job's runs, its retries too, stand in the trace that made it. A job without one begins a trace.
 Handlers run inside their span, async ones and threads; an isolated one has its span in the worker, around the child's run, and
-in the child what it traces belongs to the producer. Jobs made beside the app (a bare Queue, the gateway, schedules) carry what
-their meta says.
+in the child what it traces belongs to the producer. Jobs made beside the app (a bare Queue, schedules) carry what their meta says,
+the gateway's what their request came with.
 """
 
 from __future__ import annotations
