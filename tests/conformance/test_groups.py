@@ -491,3 +491,14 @@ def test_a_group_somebodys_transaction_keeps_undecided_holds_up_no_other(own_pla
             assert [claim.group for claim in q.claim(10)] == ["free"]
     assert q.settle(claims["busy"], tenure.Done())
     assert "busy" in [claim.group for claim in q.claim(10)]
+
+
+def test_a_sweep_goes_round_all_groups_and_finds_the_forgotten_behind_many_healthy_ones(place: Place) -> None:
+    q = place.open()
+    q.enqueue_many([tenure.NewJob(kind="k", group=f"g{n:03}") for n in range(120) for _ in range(3)])
+    for _ in range(2):  # round once, and round again
+        for group in ("g003", "g060", "g119"):
+            place.sql(f"DELETE FROM tenure.jobs WHERE group_key = '{group}' AND held IS NOT NULL")
+        assert q.counts()["default"]["ready"] == 117
+        assert sum(q.promote(limit=25) for _ in range(5)) == 3
+        assert q.counts()["default"]["ready"] == 120

@@ -345,14 +345,19 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         return Call(lambda _: people.cancel(job_id, why, self._can, now=now, inside=self._inside))
 
     def promote(self, limit: int = 1_000) -> Call[int]:
-        """Make due jobs ready, and look after groups; how many jobs moved. Claims do this by themselves."""
+        """Make due jobs ready, and look after the next `limit` groups, round and round; how many jobs moved.
+
+        Claims do this by themselves, but for groups that were forgotten.
+        """
         limit, now = limit_of(limit), self._now()
 
         def make(_: bool) -> Plan[int]:
             moved = yield from upkeep.promote(self._can, limit=limit, now=now)
             yield from upkeep.expire(self._can, limit=limit, now=now)
             moved += yield from groups.admit_woken(self._can)
-            swept, _after = yield from groups.sweep("", limit, self._can)
+            memory = self._memory()
+            swept, reached = yield from groups.sweep(memory.swept_groups, limit, self._can)
+            memory.swept_groups = reached or ""
             return moved + swept
 
         return Call(make)

@@ -145,6 +145,8 @@ class LaneMemory:
         self._scopes: dict[tuple[Any, Any, Any], Scope] = {}
         self.swept = 0
         self.swept_all = float("-inf")
+        self.swept_groups = ""
+        """The last group that a sweep has looked at; empty: it begins anew."""
 
     def scope(
         self,
