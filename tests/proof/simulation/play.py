@@ -84,6 +84,7 @@ def play(seed: str) -> Played:
             ("tenure.worker.lease._LONGEST", 15.0),
             ("tenure.worker.lease._PROGRESS_EVERY", 15.0),
             ("tenure.worker.lease.memory", lambda: 0),
+            ("tenure.worker.lease._version", lambda: None),
             ("tenure.worker.claim._FULL", 2.0),
             ("tenure.worker.claim._UNSTEADY", 1.0),
             ("tenure.worker.drain._LOOK", 0.2),

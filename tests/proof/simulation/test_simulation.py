@@ -16,7 +16,7 @@ from tests.proof.simulation.play import play
 from tests.proof.tally import Tally
 from tests.support.child import run_child
 
-CHUNKS = depth.of(test=8, proof=40)
+CHUNKS = depth.of(test=15, proof=40)
 HOURS_EACH = depth.of(test=10, proof=25)
 _PLANTED = 60
 """How many hours a planted fault may go unnoticed."""
