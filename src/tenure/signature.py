@@ -119,9 +119,17 @@ class Signature:
             return (), 1
         return tuple(p.name for p in found), sum(p.default is inspect.Parameter.empty for p in found)
 
+    @cached_property
+    def _exact(self) -> tuple[Any, ...]:
+        """What the arguments are where all are given by place and nothing need be proven of them; empty: there is no such way."""
+        types = tuple(self._types[name] for name in self._by_place[0])
+        return types if all(kind is int or kind is str or kind is bool for kind in types) else ()
+
     def payload(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as a payload, proven to decode."""
         names, needed = self._by_place
+        if args and not kwargs and tuple(map(type, args)) == self._exact:
+            return dict(zip(names, args, strict=False))
         if not kwargs and needed <= len(args) <= len(names):
             return self.fitted(dict(zip(names, args, strict=False)))
         try:

@@ -252,6 +252,33 @@ def test_arguments_may_be_passed_by_place_and_by_name() -> None:
         assert s.call(carried(s, *args, **kwargs), None) == seen
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        (1, "a", True),
+        (True, "a", True),
+        (1, "a", 1),
+        (1, b"a", True),
+        ("1", "a", True),
+        (1.0, "a", True),
+        (1, "a"),
+        (2**70, "a", False),
+    ],
+)
+def test_plain_arguments_by_place_are_judged_as_the_same_by_name(args: tuple[Any, ...]) -> None:
+    def plain(n: int, text: str, yes: bool) -> None: ...
+
+    def answer(call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except (tenure.PayloadError, tenure.FieldTypeError) as error:
+            return type(error)
+
+    by_name = dict(zip(("n", "text", "yes"), args, strict=False))
+    signature = Signature(plain, "plain", Context)
+    assert answer(lambda: signature.payload(args, {})) == answer(lambda: signature.payload((), by_name))
+
+
 def test_positional_only_parameters_are_passed_by_place() -> None:
     def handler(a: int = 1, b: int = 2, /, c: int = 3) -> tuple[int, int, int]:
         return a, b, c
