@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tenure.errors import FieldError, FieldTypeError, StoreURLError, UsageError
+from tenure.errors import FieldError, FieldTypeError, StoreURLError, UsageError, shown
 
 __all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
 
@@ -102,7 +102,7 @@ def locate(url: str) -> SqlitePlace | PostgresPlace:
     if scheme in ("postgresql", "postgres"):
         return _postgres(url)
     raise StoreURLError(
-        f"store URL: unknown scheme in {without_password(url)!r}; "
+        f"store URL: unknown scheme in {shown(without_password(url))}; "
         "use sqlite:///file.db, sqlite:///file.db?shared=true or postgresql://user@host/database"
     )
 
@@ -128,7 +128,7 @@ def _sqlite(url: str) -> SqlitePlace:
     path = unquote(place) if url.startswith("sqlite:///") else ""
     if not path:
         raise StoreURLError(
-            f"store URL: {without_password(url)!r} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
+            f"store URL: {shown(without_password(url))} names no file; write sqlite:///jobs.db, or sqlite:////absolute/path/jobs.db"
         )
     if path == ":memory:":
         raise StoreURLError(
@@ -142,7 +142,7 @@ def _sqlite(url: str) -> SqlitePlace:
         raise FieldError("durability", "must be full or normal", durability)
     if options:
         raise StoreURLError(
-            f"store URL: unknown option {next(iter(options))!r}; known: shared, prefix, durability"
+            f"store URL: unknown option {shown(next(iter(options)))}; known: shared, prefix, durability"
         )
     return SqlitePlace(path, shared, prefix, "normal" if durability == "normal" else "full")
 
@@ -153,7 +153,7 @@ def _postgres(url: str) -> PostgresPlace:
     except ValueError:
         # Its words may hold a part of the URL, and that of the password.
         raise StoreURLError(
-            f"store URL: {without_password(url)!r} is no URL; write postgresql://user:password@host/database, "
+            f"store URL: {shown(without_password(url))} is no URL; write postgresql://user:password@host/database, "
             "percent-encoded where user or password hold other characters than letters and digits"
         ) from None
     options = [part for part in parts.query.split("&") if part]

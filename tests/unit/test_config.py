@@ -160,6 +160,8 @@ def test_the_rest_of_a_postgresql_url_goes_to_the_driver_as_it_is(url: str, part
         ("sqlite:///:memory:", "a queue in memory would lose its jobs; name a file"),
         ("sqlite:///jobs.db?mode=ro", "unknown option 'mode'; known: shared, prefix, durability"),
         ("sqlite:///jobs.db?schema=jobs", "unknown option 'schema'; known: shared, prefix, durability"),
+        ("s" + "\udccc" * 300, "… (1803 characters); use sqlite:///file.db"),
+        (f"sqlite:///jobs.db?{'x' * 300}=1", "… (302 characters); known: shared, prefix, durability"),
     ],
 )
 def test_a_url_that_names_no_store_is_refused_with_the_fix(url: str, words: str) -> None:
