@@ -167,6 +167,7 @@ ARGUMENTS: list[Any] = [
     for verb, name, values, beside in [
         ("claim", "limit", BAD_LIMITS, {}),
         ("promote", "limit", BAD_LIMITS, {}),
+        ("expire", "limit", BAD_LIMITS, {}),
         ("reclaim", "limit", BAD_LIMITS, {}),
         ("retain", "limit", BAD_LIMITS, {"done": "1h"}),
         ("purge", "limit", BAD_LIMITS, {"which": tenure.Filter()}),

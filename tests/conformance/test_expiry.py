@@ -34,11 +34,25 @@ def test_a_job_that_never_started_is_cancelled(cq: tenure.Queue, clock: MovedClo
     assert (job.state, job.reason, job.attempt, job.finished_at) == ("cancelled", "expired", 0, clock.now)
 
 
-def test_promote_ends_expired_jobs_too(cq: tenure.Queue, clock: MovedClock) -> None:
-    answer = cq.enqueue("k", expires_in="10m")
+def test_expire_ends_pending_jobs_past_their_expiry_and_tells_how_many(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    jobs = [tenure.NewJob(kind="k", expires_in="10m", delay="1h" if n % 2 else None) for n in range(5)]
+    answers = cq.enqueue_many([*jobs, tenure.NewJob(kind="k", expires_in="1h"), tenure.NewJob(kind="k")])
+    assert cq.expire() == 0
+    clock.advance("10m")
+    assert [cq.expire(limit=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert [job_of(cq, a.id).state.value for a in answers] == ["cancelled"] * 5 + ["ready"] * 2
+
+
+def test_promote_ends_no_job_and_makes_none_ready_past_its_expiry(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    answer = cq.enqueue("k", delay="10m", expires_in="10m")
     clock.advance("11m")
-    cq.promote()
-    assert job_of(cq, answer.id).state == "cancelled"
+    assert cq.promote() == 0
+    assert job_of(cq, answer.id).state == "scheduled"
+    assert (cq.expire(), job_of(cq, answer.id).state) == (1, "cancelled")
 
 
 def test_a_scheduled_job_expires_before_it_is_due(cq: tenure.Queue, clock: MovedClock) -> None:

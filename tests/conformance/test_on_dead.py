@@ -75,7 +75,7 @@ def expire_once_tried(q: tenure.Queue, clock: MovedClock) -> str:
     claim = start(q, expires_in="1h")
     assert q.settle(claim, tenure.Fail("no route to host", retry_in="10m"))
     clock.advance("2h")
-    q.promote()
+    q.expire()
     return claim.id
 
 
@@ -227,7 +227,7 @@ def test_a_job_that_expires_untried_makes_nothing(cq: tenure.Queue, clock: Moved
     cq.hook("*", "tell")
     cq.enqueue("k", expires_in="10m")
     clock.advance("11m")
-    cq.promote()
+    cq.expire()
     assert made(cq) == []
 
 

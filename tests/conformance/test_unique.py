@@ -172,7 +172,7 @@ def test_the_slot_frees_when_the_job_ends(
 def test_the_slot_frees_when_the_job_expires(cq: tenure.Queue, clock: MovedClock) -> None:
     cq.enqueue("k", unique="u", expires_in="1m")
     clock.advance("2m")
-    cq.promote()
+    cq.expire()
     assert cq.enqueue("k", unique="u").inserted
 
 

@@ -107,7 +107,7 @@ def test_of_an_update_that_expired_its_person_is_told_if_it_had_failed(
         played.t.drain()
         assert telegram.calls == []
         played.t.clock.advance(wait)
-    played.app.queue.promote()
+    played.app.queue.expire()
     played.t.drain()
     [notice] = notices(played.app.queue)
     dead = played.app.queue.get(notice.parent or "")
@@ -125,7 +125,7 @@ def test_of_an_update_that_expired_before_anything_failed_nobody_is_told(
     played.t.drain()
     never = played.send(telegram.message("hi", person=8), expires_in="10s")
     played.t.clock.advance("11s")
-    played.app.queue.promote()
+    played.app.queue.expire()
     played.t.drain()
     jobs = [played.app.queue.get(i) for i in (put_off, never)]
     assert [j.reason for j in jobs if j] == ["expired", "expired"]

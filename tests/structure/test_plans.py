@@ -84,6 +84,7 @@ def work(q: tenure.Queue) -> None:
     [claim] = q.claim()
     assert q.settle(claim, tenure.Bury("no"))
     q.promote()
+    q.expire()
     q.reclaim()
     q.vanished("w")
     q.get(one)

@@ -17,7 +17,7 @@ _COMMANDS: Final = {
     "gateway": "Take webhooks, and store each as a job before it is answered.",
     "dashboard": "Serve a page on which the jobs are seen and seen to.",
     "up": "Run worker, janitor, gateway and dashboard in one process.",
-    "janitor": "Do the chores alone: promote, reclaim, retain, fire schedules.",
+    "janitor": "Do the chores alone: promote, expire, reclaim, retain, fire schedules.",
     "demo": "Show it all at work: a small shop on SQLite, in a temporary file.",
     "enqueue": "Enqueue a job.",
     "list": "List jobs that match a filter.",

@@ -353,7 +353,6 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
 
         def make(_: bool) -> Plan[int]:
             moved = yield from upkeep.promote(self._can, limit=limit, now=now)
-            yield from upkeep.expire(self._can, limit=limit, now=now)
             moved += yield from groups.admit_woken(self._can)
             memory = self._memory()
             swept, reached = yield from groups.sweep(memory.swept_groups, limit, self._can)
@@ -361,6 +360,14 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
             return moved + swept
 
         return Call(make)
+
+    def expire(self, limit: int = 1_000) -> Call[int]:
+        """End pending jobs past their expiry: cancelled if they never started, dead if they were tried; how many.
+
+        Claims do this by themselves, and hand out none of them.
+        """
+        limit, now = limit_of(limit), self._now()
+        return Call(lambda _: upkeep.expire(self._can, limit=limit, now=now))
 
     def reclaim(
         self, overdue_by: Duration = 0, *, limit: int = 1_000, max_crashes: int | None = None

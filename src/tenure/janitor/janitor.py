@@ -1,4 +1,4 @@
-"""Janitor: promote, reclaim, expire, retain, fire schedules and put down how the queues stand, each on its own interval.
+"""Janitor: promote, expire, reclaim, retain, fire schedules and put down how the queues stand, each on its own interval.
 
 It runs once before new work, then as each chore falls due. A chore that fails is logged and stops neither the others nor
 its own next turn. Chores that have much to do take turns, a batch each, so none waits for another's end; a tick ends with
@@ -77,6 +77,7 @@ class Janitor(Service):
             # Before those that find jobs dead.
             Chore("hook", 3_600.0, lambda: store_hooks(queue, kinds)),
             Chore("promote", look, lambda: queue.promote(_BATCH)),
+            Chore("expire", look, lambda: queue.expire(_BATCH)),
             Chore("reclaim", look, self._reclaim),
             Chore("schedule", 3_600.0, self._store_schedules),
             Chore("fire", _FIRE_EVERY, self._fire, full=100),

@@ -35,7 +35,7 @@ class JanitorSettings:
     """How long what workers counted is kept; zero: for ever."""
     retain_every: timedelta = timedelta(hours=1)
     look_every: timedelta = timedelta(seconds=5)
-    """How often due jobs are promoted and overdue ones taken back; claims do both by themselves as well."""
+    """How often due jobs are promoted, expired ones ended and overdue ones taken back; claims do all of it by themselves as well."""
     limit: timedelta = timedelta(seconds=30)
     """How long all chores together may take before the janitor pauses: before a worker's first job, and in between."""
 

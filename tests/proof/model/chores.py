@@ -102,21 +102,18 @@ class Chores(Rules):
 
     # The chores. A claim does the first three by itself.
 
-    def expire(self) -> None:
-        """Past its expiry a pending job that never started is cancelled; one already tried is dead."""
-        for job in list(self.jobs.values()):
-            if job.state in PENDING and job.expires_at is not None and job.expires_at <= self.now:
-                tried = job.attempt > 0 or job.crashes > 0 or job.started_at is not None
-                self.finish(job, "expire", "dead" if tried else "cancelled", reason="expired")
+    def expire(self) -> int:
+        """Past its expiry a pending job that never started is cancelled; one already tried is dead. How many."""
+        over = [j for j in self.jobs.values() if j.state in PENDING]
+        over = [j for j in over if j.expires_at is not None and j.expires_at <= self.now]
+        for job in over:
+            tried = job.attempt > 0 or job.crashes > 0 or job.started_at is not None
+            self.finish(job, "expire", "dead" if tried else "cancelled", reason="expired")
         self.admit()
+        return len(over)
 
     def promote(self) -> int:
-        """Due jobs enter the line; how many. Looks after expiry and groups, too."""
-        moved = self._promote()
-        self.expire()
-        return moved
-
-    def _promote(self) -> int:
+        """Due jobs enter the line; how many."""
         due = [j for j in self.jobs.values() if j.state == "scheduled" and j.run_at <= self.now]
         due = [j for j in due if j.expires_at is None or j.expires_at > self.now]
         for job in due:

@@ -305,7 +305,7 @@ class Machine(RuleBasedStateMachine):
         pair.tick(2 * SECOND)
         pair.promote()
         pair.tick(21 * SECOND)
-        pair.promote()
+        pair.expire()
 
     @drawn(
         4,

@@ -177,6 +177,10 @@ class Pair:
         """The chore."""
         self._same("promote", self.q.promote(), self.model.promote())
 
+    def expire(self) -> None:
+        """The chore."""
+        self._same("expire", self.q.expire(), self.model.expire())
+
     def reclaim(self) -> None:
         """The chore."""
         self._same("reclaim", self.q.reclaim(), self.model.reclaim())

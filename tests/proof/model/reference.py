@@ -80,7 +80,7 @@ class Reference(Chores):
         `started=False`: they wait in the worker's buffer until a renew says otherwise.
         """
         self.expire()
-        self._promote()
+        self.promote()
         self.reclaim()
         free = [
             job

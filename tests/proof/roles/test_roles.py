@@ -166,6 +166,7 @@ def test_a_worker_works(house: House, admin: tenure.Queue) -> None:
         assert q.retain(done="1h") == 0
         assert q.purge(tenure.Filter(states=["cancelled"])) == 1
         q.promote()
+        q.expire()
         q.reclaim()
         q.set_note("n", "text")
         q.add_audit("ann", "purge", "all", count=1)
