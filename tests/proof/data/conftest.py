@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.proof import depth
 from tests.support.fresh import postgres_schema
+
+collect_ignore = [] if depth.DEPTH == "torture" and find_spec("atheris") else ["test_fuzz.py"]
 
 
 @pytest.fixture
