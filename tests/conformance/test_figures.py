@@ -139,6 +139,42 @@ def test_what_is_counted_after_an_hour_was_merged_is_told_beside_it(
     assert [r.done for r in read(cq, "1d")] == [7]
 
 
+def test_what_is_committed_long_after_its_hour_is_merged_with_the_next_one(
+    cq: tenure.Queue, clock: MovedClock, place: Place
+) -> None:
+    late = place.open(clock=MovedClock(clock.now))  # the clock of a transaction that stays open
+    cq.add_figures("one", [tally(done=5)])
+    clock.advance("65m")
+    tidy(cq)
+    late.add_figures("late", [replace(tally(done=2, took=9), cancelled=3), tally("post")])
+    assert [r.done for r in read(cq, "1h")] == [5]
+    cq.add_figures("one", [tally(done=4)])
+    clock.advance("65m")
+    assert tidy(cq) == 4
+    assert [(r.kind, r.done, r.cancelled, r.ran.count) for r in read(cq, "1h")] == [
+        ("mail", 7, 3, 7),
+        ("post", 1, 0, 1),
+        ("mail", 4, 0, 4),
+    ]
+    assert [r.done for r in read(cq)] == [7, 1, 4]
+    assert {source for _, _, source, _, _ in rows(place)} == {""}
+    assert tidy(cq) == 0
+
+
+def test_what_is_committed_a_day_after_its_hour_takes_nothing_from_it(
+    cq: tenure.Queue, clock: MovedClock, place: Place
+) -> None:
+    late = place.open(clock=MovedClock(clock.now))
+    cq.add_figures("one", [tally(done=5)])
+    clock.advance("26h")
+    tidy(cq, minutes="1d")  # the minutes of that hour are gone
+    late.add_figures("late", [tally(done=2)])
+    cq.add_figures("one", [tally(done=4)])
+    clock.advance("65m")
+    tidy(cq, minutes="1d")
+    assert [r.done for r in read(cq, "1h")] == [5, 4]
+
+
 def test_minutes_go_after_a_while_and_their_hours_stay(
     cq: tenure.Queue, clock: MovedClock, place: Place
 ) -> None:

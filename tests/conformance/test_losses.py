@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 import tenure
 from tenure.figures import ErrorGroup, Rollup
 from tenure.fingerprint import fingerprint
@@ -110,6 +112,58 @@ def test_a_job_that_was_asked_to_stop_and_lost_its_worker_is_counted_as_cancelle
     clock.advance("2m")
     cq.reclaim()
     assert cancelled(cq) == {held.kind: 1}
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [tenure.Snooze("1h"), tenure.Release(), tenure.Fail("no"), tenure.Crashed("killed by signal 9")],
+    ids=["snooze", "release", "fail", "crashed"],
+)
+def test_a_job_that_was_asked_to_stop_is_counted_as_cancelled_whatever_its_worker_says_of_it(
+    cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome
+) -> None:
+    held = start(cq, worker="w")
+    cq.cancel(held.id)
+    for _ in range(2):  # whoever repeats it after a lost answer changes nothing
+        assert cq.settle_many([(held, outcome)], counted=True) == [True]
+    assert cancelled(cq) == {held.kind: 1}
+    assert figures(cq) == [("default", held.kind, 0, 0, 0)]
+
+
+def test_a_job_that_its_worker_cancels_is_left_for_the_worker_to_count(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    held = start(cq, worker="w")
+    assert cq.settle_many([(held, tenure.Cancelled())], counted=True) == [True]
+    assert cancelled(cq) == {}
+
+
+def test_dead_jobs_that_are_discarded_are_counted_as_cancelled_once(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    for _ in range(3):
+        cq.settle(start(cq, worker="w"), tenure.Bury("no"))
+    kind = cq.list()[0].kind
+    for _ in range(2):
+        cq.discard(tenure.Filter(states=["dead"]))
+    assert cancelled(cq) == {kind: 3}
+
+
+@pytest.mark.parametrize("way", ["renew", "settle"])
+def test_a_hook_s_job_of_a_death_that_was_none_is_counted_as_cancelled(
+    cq: tenure.Queue, clock: MovedClock, way: str
+) -> None:
+    cq.hook("k", "tell")
+    cq.enqueue("k")
+    for _ in range(3):
+        [claim] = cq.claim(kinds=["k"])
+        clock.advance("1h")
+        cq.reclaim()
+    if way == "renew":
+        cq.renew([claim])
+    else:
+        cq.settle(claim, tenure.Done())
+    assert cancelled(cq) == {"tell": 1}
 
 
 def test_failures_that_a_bare_loop_settles_are_put_together_once(cq: tenure.Queue, clock: MovedClock) -> None:

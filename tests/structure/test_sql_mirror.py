@@ -85,7 +85,6 @@ ROWLESS = {
         "copy",
         "copy_bare",
         "crashes_close",
-        "discard",
         "drop_sources",
         "beat",
         "cancel_ask",

@@ -15,6 +15,7 @@ from tenure.job import Claim, State
 from tenure.store.changes import Changes
 from tenure.store.dialect import Capabilities
 from tenure.store.hooks import called_for
+from tenure.store.losses import Losses
 from tenure.store.pack import pack, pack_claims, pack_ids
 from tenure.store.people import bring_back
 from tenure.store.plan import Plan, Statement
@@ -33,7 +34,9 @@ class _Unclaimed(NamedTuple):
     now: int
 
 
-def absolve(lost: Sequence[Claim], can: Capabilities, *, now: int | None, max_crashes: int) -> Plan[None]:
+def absolve(
+    lost: Sequence[Claim], can: Capabilities, *, now: int | None, max_crashes: int, inside: bool = False
+) -> Plan[None]:
     """Take back the crashes counted for these claims; a job that died of them is ready again."""
     if not lost:
         return
@@ -51,10 +54,12 @@ def absolve(lost: Sequence[Claim], can: Capabilities, *, now: int | None, max_cr
     unjust = [job_id for job_id, died_of_it in answer.rows if died_of_it]
     told = yield from called_for(unjust)
     back = yield from bring_back(unjust, can, anew=False, now=now)
-    yield from _tell_nobody([made for job_id in back for made in sorted(told.get(job_id, ()))], can, now=now)
+    yield from _tell_nobody(
+        [made for job_id in back for made in sorted(told.get(job_id, ()))], can, now=now, inside=inside
+    )
 
 
-def _tell_nobody(made: Sequence[str], can: Capabilities, *, now: int | None) -> Plan[None]:
+def _tell_nobody(made: Sequence[str], can: Capabilities, *, now: int | None, inside: bool) -> Plan[None]:
     """Hooks' jobs of deaths that are none are cancelled, but for those that somebody has claimed."""
     if not made:
         return
@@ -63,6 +68,7 @@ def _tell_nobody(made: Sequence[str], can: Capabilities, *, now: int | None) -> 
     for job in map(_Unclaimed._make, answer.rows):
         changes.end(job, State.CANCELLED, None, reason=_NOT_DEAD)
     yield from changes.write(can, now=now)
+    yield from Losses(changes).write(now=now, inside=inside)
 
 
 def _less(crashes: Counter[str]) -> str:

@@ -1,8 +1,9 @@
 """rollups, error_groups, add_figures, tidy_figures: what workers counted, so that nobody has to scan jobs for it.
 
 Who counts adds to minutes of its own (`source`), so that nobody waits for another's row. An hour that is over is merged:
-each of its minutes into one row, and all of them into the row of the hour, which is what longer spans are read from. After a
-while the minutes go, and then the hours. The store's clock says which minute it is.
+each of its minutes into one row, and all of them into the row of the hour, which is what longer spans are read from. What comes
+to an hour that has been merged, from a transaction that was held open, is merged with the next one. After a while the minutes go,
+and then the hours. The store's clock says which minute it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ __all__ = ["add_figures", "error_groups", "rollups", "tidy_figures"]
 _MINUTE, _HOUR = 60_000_000, 3_600_000_000
 _LATE = 2
 """How many minutes after its end an hour is merged: who counts tells every few seconds."""
+_BACK = 23 * 60
+"""How many minutes back a merge looks for what came later still, from a transaction that was held open: minutes are kept for a day."""
 
 
 def add_figures(
@@ -111,7 +114,11 @@ def tidy_figures(*, minutes: int, keep: int | None, now: int | None) -> Plan[int
     answer = yield Statement("next_fold", {"late": _LATE, "now": now})
     hour = answer.rows[0][0]
     if hour is not None:
-        return (yield from _fold(hour))
+        answer = yield Statement("strays", {"hour": hour, "back": _BACK, "now": now})
+        moved = 0
+        for (late,) in sorted(answer.rows):
+            moved += yield from _fold(late)
+        return moved + (yield from _fold(hour))
     yield Statement("retain_rollups", {"span": 1, "age": minutes // _MINUTE, "now": now})
     yield Statement("retain_samples", {"age": minutes // _MINUTE, "now": now})
     if keep is not None:

@@ -1,5 +1,5 @@
-"""Losses: what no worker lives to count is counted by who finds it: crashes of workers that are gone, deaths by expiry, and jobs
-that are cancelled before they run.
+"""Losses: what no worker lives to count is counted by who finds it: crashes of workers that are gone, deaths by expiry, jobs
+that are cancelled before they run, and those that end as cancelled though their worker said otherwise, or was long done with them.
 
 Written in the transaction that ends the jobs, as its last statement, under a name of this thread alone (of this transaction
 alone, if it is the caller's: it may be held for long): so nobody waits for another's row but where failures are alike, and these
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+from collections.abc import Iterable
 from typing import Final
 
 from tenure.figures import ErrorTally, Tally
@@ -32,10 +33,10 @@ _EXPIRED: Final = "it expired before it could be tried again"
 class Losses:
     """Jobs that crashed, died or were cancelled without a worker to tell of it."""
 
-    def __init__(self, *decided: Changes) -> None:
+    def __init__(self, *decided: Changes, cancelled: Iterable[str] = ()) -> None:
         self._crashes: dict[str, str] = {}
         self._dead: set[str] = set()
-        self._cancelled: set[str] = set()
+        self._cancelled = set(cancelled)
         for changes in decided:
             self.add(changes)
 

@@ -126,7 +126,8 @@ def discard(which: Filter, *, limit: int, after: JobId | None, now: int | None) 
     if not ids:
         return Bulk(0, 0, at)
     answer = yield Statement("discard", {"ids": pack_ids(ids), "now": now})
-    return Bulk(answer.changed, len(ids) - answer.changed, at)
+    yield from Losses(cancelled=(job_id for (job_id,) in answer.rows)).write(now=now)
+    return Bulk(len(answer.rows), len(ids) - len(answer.rows), at)
 
 
 def restore(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:

@@ -21,10 +21,14 @@ from tenure.store.absolve import absolve
 from tenure.store.changes import MAX_CRASHES, Changes, Held
 from tenure.store.dialect import Capabilities
 from tenure.store.figures import add_figures
+from tenure.store.losses import Losses
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 
 __all__ = ["check_outcome", "settle"]
+
+_SAID = name_of(Cancelled())
+"""What a worker says of a job that it knows to be cancelled, and then counts itself."""
 
 
 def check_outcome(outcome: Outcome) -> Outcome:
@@ -62,12 +66,16 @@ def settle(
 
     A claim settled before, with the same outcome, stands too; not where `fresh` asks that it ends here and now. Failures alike
     are put together as the last thing, unless who settles has `counted` them, or it is the caller's transaction: others who
-    fail alike would wait for its end.
+    fail alike would wait for its end. Jobs that end as cancelled whatever their worker says of them, because somebody asked for
+    it, are counted here, for only here it is known.
     """
     alike: dict[str, ErrorTally] = {}
+    unsaid: list[str] = []
     stands = yield from _settle(
-        settles, can, now=now, max_crashes=max_crashes, inside=inside, fresh=fresh, alike=alike
+        settles, can, now=now, max_crashes=max_crashes, inside=inside, fresh=fresh, alike=alike, unsaid=unsaid
     )
+    if unsaid:
+        yield from Losses(cancelled=unsaid).write(now=now, inside=inside)
     if alike and not (counted or inside):
         yield from add_figures("", [], list(alike.values()), now=now, inside=True)
     return stands
@@ -82,14 +90,15 @@ def _settle(
     inside: bool,
     fresh: bool,
     alike: dict[str, ErrorTally],
+    unsaid: list[str],
 ) -> Plan[list[bool]]:
-    """The same; failures are added to `alike`."""
+    """The same; failures are added to `alike`, and jobs that end as cancelled without a word of it to `unsaid`."""
     once = settles if len({c.id for c, _ in settles}) == len(settles) else _first_of_each(settles)
     done = [(c, o) for c, o in once if type(o) is Done and c.group is None]
     settled = len(once) == len(settles)
     if len(done) < len(once):
         others = [(c, o) for c, o in once if type(o) is not Done or c.group is not None]
-        settled &= yield from _decide(others, can, now, max_crashes, alike)
+        settled &= yield from _decide(others, can, now, max_crashes, alike, unsaid)
     if done:
         columns: dict[str, list[Any]] = {
             "id": [c.id for c, _ in done],
@@ -109,7 +118,7 @@ def _settle(
     truths = [(c.id, c.epoch, name_of(o)) in stands for c, o in settles]
     # Who says Crashed has seen the job's process go: that crash was counted rightly, whoever counted it.
     back = [c for (c, o), true in zip(settles, truths, strict=True) if not true and type(o) is not Crashed]
-    yield from absolve(back, can, now=now, max_crashes=max_crashes)
+    yield from absolve(back, can, now=now, max_crashes=max_crashes, inside=inside)
     return truths
 
 
@@ -131,6 +140,7 @@ def _decide(
     now: int | None,
     max_crashes: int,
     alike: dict[str, ErrorTally],
+    unsaid: list[str],
 ) -> Plan[bool]:
     answer = yield Statement("hold", {"claims": pack_claims(c for c, _ in settles), "now": now})
     outcomes = {(c.id, c.epoch): (c.kind, o) for c, o in settles}
@@ -139,6 +149,8 @@ def _decide(
         job = Held(*row)
         _decide_one(changes, job, *outcomes[job.id, job.epoch], max_crashes)  # type: ignore[index]
     yield from changes.write(can, now=now)
+    ended = (row for row in changes.finish if row["state"] == State.CANCELLED.value)
+    unsaid += [row["id"] for row in ended if row["outcome"] != _SAID]
     for told in changes.story:
         _group(alike, told, outcomes[told["id"], told["epoch"]][0], dead=told["id"] in changes.dead)
     return len(answer.rows) == len(settles)

@@ -343,6 +343,16 @@ def test_the_next_hour_to_fold(bench: Workbench) -> None:
     assert bench.first("next_fold", late=5, now=now + 200 * 60_000_000) == [None]
 
 
+def test_hours_that_got_figures_after_they_were_merged(bench: Workbench) -> None:
+    now = 600 * 60_000_000 + 1
+    for minute in (299, 300, 359, 470, 480):
+        figures(bench, 1, minute, "late")
+    figures(bench, 1, 400)
+    figures(bench, 60, 360, "none")
+    assert sorted(bench.first("strays", hour=480, back=300, now=now)) == [300, 420]
+    assert sorted(bench.first("strays", hour=480, back=301, now=now)) == [240, 300, 420]
+
+
 def test_figures_by_minute_and_by_hour(bench: Workbench) -> None:
     for minute in (0, 60, 120):
         figures(bench, 60, minute, done=1_000 + minute)

@@ -2,3 +2,4 @@
 UPDATE tenure.finished
 SET state = 'cancelled', finished_at = tenure.micros(:now::bigint), reason = 'discarded' || coalesce(': ' || reason, '')
 WHERE id = ANY (ARRAY(SELECT r.id FROM json_to_recordset(:ids::text::json) AS r(id uuid))) AND state = 'dead'
+RETURNING id::text AS id

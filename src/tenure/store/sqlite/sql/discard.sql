@@ -2,3 +2,4 @@
 UPDATE tenure_jobs
 SET state = 'cancelled', finished_at = :now, reason = 'discarded' || coalesce(': ' || reason, '')
 WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(:ids)) AND state = 'dead'
+RETURNING id
