@@ -1,0 +1,57 @@
+"""What a whole proof comes to: that too little is noticed, and what counts as a whole one."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.proof import figures
+from tests.support.child import ROOT
+
+
+def enough() -> dict[str, dict[str, int]]:
+    """What a run has counted that did just enough."""
+    made = {topic: dict(counts) for topic, counts in figures.FIGURES.items() if topic != "in all"}
+    faults = figures.FIGURES["in all"]
+    made["pools"] = {name: count // 2 for name, count in faults.items()}
+    made["kills"] = {name: count - count // 2 for name, count in faults.items()}
+    return made
+
+
+def test_enough_of_everything_is_enough_wherever_it_was_counted() -> None:
+    assert figures.short(enough()) == []
+
+
+def test_too_little_of_anything_is_named() -> None:
+    for topic, counts in figures.FIGURES.items():
+        for name, least in counts.items():
+            less = enough()
+            less["kills" if topic == "in all" else topic][name] -= 1
+            assert f"{topic}: {least - 1:,} {name} of {least:,}" in figures.short(less)
+    less = enough()
+    del less["soak"]
+    assert figures.short(less) == ["soak: 0 seconds of 360"]
+
+
+def test_a_whole_proof_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_one.py").write_text("def test_one(): pass\n")
+    (tmp_path / "conftest.py").write_text(
+        "from tests.proof import figures\ndef pytest_sessionfinish(session): figures.judge(session)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
+
+    def play(*args: str) -> tuple[int, int]:
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *args],
+            check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60,
+            env={**os.environ, "TENURE_DEPTH": "proof", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        return ended.returncode, len(re.findall("too little for a whole proof", ended.stdout))
+
+    figures_in_all = sum(map(len, figures.FIGURES.values()))
+    assert play() == (1, figures_in_all)
+    assert play("tests/test_one.py") == (0, 0)
