@@ -70,6 +70,25 @@ def test_a_schedule_whose_last_job_failed_is_told_until_one_is_done(page: Served
     assert not any("failed when last run" in text for text in said(page))
 
 
+def test_of_many_schedules_every_one_that_failed_is_told_in_its_turn(page: Served, house: House) -> None:
+    names = [f"nightly-{n:02}" for n in range(60)]
+    for name in names:
+        house.q.schedule(name, "@yearly", "tidy", max_attempts=1)
+    for name in (names[0], names[-1]):
+        house.q.run_schedule(name)
+    for claim in house.q.claim(2):
+        assert house.q.settle(claim, tenure.Fail("disk full"))
+    found = {text for _ in range(3) for text in said(page)}  # 25 at a time at least
+    assert f"2 schedules failed when last run: {names[0]}, {names[-1]}" in found
+    told = {one["name"]: (one["failed"], len(one["runs"])) for one in page.get("/api/cron").json["schedules"]}
+    assert {name: of for name, of in told.items() if of != (False, 0)} == {
+        names[0]: (True, 1),
+        names[-1]: (True, 1),
+    }
+    house.q.unschedule(names[-1])
+    assert f"1 schedule failed when last run: {names[0]}" in said(page)
+
+
 def test_without_any_job_nothing_has_failed_last() -> None:
     assert not failed_last([])
 
@@ -91,3 +110,7 @@ def test_jobs_that_crash_their_workers_are_told_with_how_often_and_how_many_died
     assert link.startswith("#/errors?fingerprint=")
     [group] = page.get("/api/errors", fingerprint=link.partition("=")[2]).json["groups"]
     assert (group["error_kind"], group["kind"], group["count"]) == ("Crash", "leaky", 3)
+    page.act("snooze_error", name=group["fingerprint"])
+    assert not any("crashed" in one for one in said(page))
+    page.act("snooze_error", name=group["fingerprint"], at="")
+    assert text in said(page)

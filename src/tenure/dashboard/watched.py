@@ -6,25 +6,29 @@ It costs a few looks, so it is asked for seldom, and told to every page from wha
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from tenure.client.queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
 from tenure.dashboard.rows import ended_before
 from tenure.dashboard.series import now
+from tenure.dashboard.snoozed import snoozed
 from tenure.figures import ErrorGroup
 from tenure.filters import Filter
-from tenure.job import JobSeen, State
+from tenure.job import JobId, JobSeen, State
 from tenure.schedule import ScheduleSeen
 
-__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "runs", "watched"]
+__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "last_jobs", "watched"]
 
 FOLLOWED: Final = 25
-"""How many schedules are told with their last jobs: each costs a look."""
+"""How many schedules are told with their last jobs, and looked at at a time: each costs a look."""
+_PATIENCE: Final = 0.05
+"""For how many seconds schedules are looked at, so many at a time, before the others have to wait for the next time."""
 _RUNS: Final = 5
 _LISTED: Final = 50
-_FRESH: Final = 2.0
 _SELDOM: Final = 15.0
 _MADE: Final = timedelta(minutes=1)
 """Within so long after its fire a job is made."""
@@ -51,16 +55,32 @@ async def watched(desk: Desk) -> Watched:
 
 async def _watched(desk: Desk) -> Watched:
     queue, moment = await desk.queue(), now()
-    found, groups = await asyncio.gather(
-        queue.schedules(), queue.error_groups(moment - _LATELY, limit=_GROUPS)
+    found, groups, asleep = await asyncio.gather(
+        queue.schedules(), queue.error_groups(moment - _LATELY, limit=_GROUPS), snoozed(queue, moment)
     )
-    made = await asyncio.gather(*(runs(desk, one) for one in found[:FOLLOWED]))
+    awake = [group for group in groups if group.fingerprint not in asleep]
     return Watched(
         [one.name for one in found if is_late(one, moment)],
         [one.name for one in found if one.problem is not None],
-        [one.name for one, jobs in zip(found, made, strict=False) if failed_last(jobs)],
-        [group for group in groups if group.error_kind == "Crash" and group.last_seen > moment - _LATELY],
+        await _failed(desk, found),
+        [group for group in awake if group.error_kind == "Crash" and group.last_seen > moment - _LATELY],
     )
+
+
+async def _failed(desk: Desk, found: Sequence[ScheduleSeen]) -> list[str]:
+    """Those that failed when last run: some are looked at, in turn, and what was seen of the others last is remembered."""
+    place = {name: at for at, name in enumerate(desk.failed)}
+    turn = sorted(found, key=lambda one: place.get(one.name, -1))
+    known = {one.name: desk.failed[one.name] for one in turn if one.name in place}
+    until = time.monotonic() + _PATIENCE
+    for at in range(0, len(turn), FOLLOWED):
+        if at and time.monotonic() > until:
+            break
+        for name, jobs in (await last_jobs(desk, turn[at : at + FOLLOWED])).items():
+            known.pop(name, None)
+            known[name] = failed_last(jobs)
+    desk.failed = known
+    return [one.name for one in found if known.get(one.name)]
 
 
 def is_late(one: ScheduleSeen, moment: datetime) -> bool:
@@ -78,17 +98,20 @@ def failed_last(jobs: Sequence[JobSeen]) -> bool:
     return False
 
 
-async def runs(desk: Desk, one: ScheduleSeen) -> list[JobSeen]:
+async def last_jobs(desk: Desk, schedules: Sequence[ScheduleSeen]) -> dict[str, list[JobSeen]]:
+    """The last jobs that each of these made, newest first."""
+    queue = await desk.queue()
+    made = await asyncio.gather(*(_runs(queue, one) for one in schedules))
+    return {one.name: jobs for one, jobs in zip(schedules, made, strict=True)}
+
+
+async def _runs(queue: AsyncQueue, one: ScheduleSeen) -> list[JobSeen]:
     """The last jobs that a schedule made: among the newest of all, and among those made when it last fired."""
-    queue, found = await desk.queue(), dict[str, JobSeen]()
+    found: dict[str, JobSeen] = {}
     which = Filter(kinds=[one.kind], queues=[one.options.get("queue", "default")])
-    fired = None if one.fired_at is None else ended_before(one.fired_at + _MADE)
+    fired = None if one.fired_at is None else JobId(ended_before(one.fired_at + _MADE))
     for before in (None, fired) if fired is not None else (None,):
-        jobs = await desk.kept(
-            ("runs", one.kind, one.name, before),
-            _FRESH,
-            lambda before=before: queue.list(which, limit=_LISTED, before=before, look=LOOK),  # type: ignore[misc]
-        )
+        jobs = await queue.list(which, limit=_LISTED, before=before, look=LOOK)
         found.update({job.id: job for job in jobs if job.meta.get("schedule") == one.name})
         if len(found) >= _RUNS:
             break

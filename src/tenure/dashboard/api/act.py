@@ -16,10 +16,10 @@ import msgspec
 
 from tenure.dashboard.access import Refused, address_of
 from tenure.dashboard.acting import Answer, Bulk, many
-from tenure.dashboard.api.errors import snooze
 from tenure.dashboard.desk import Asked
 from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
+from tenure.dashboard.snoozed import snooze
 from tenure.errors import FieldError
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob

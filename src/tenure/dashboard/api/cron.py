@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,20 +9,23 @@ from tenure.cron import Cron
 from tenure.dashboard.desk import Asked
 from tenure.dashboard.rows import row_of, when
 from tenure.dashboard.series import now
-from tenure.dashboard.watched import FOLLOWED, failed_last, is_late, runs
+from tenure.dashboard.watched import FOLLOWED, failed_last, is_late, last_jobs, watched
 from tenure.errors import FieldError
 from tenure.schedule import ScheduleSeen
 
 __all__ = ["cron"]
 
 _NEXT: Final = 5
+_FRESH: Final = 2.0
 
 
 async def cron(asked: Asked) -> dict[str, Any]:
-    """Each in English, with its next five fires and the last jobs it made."""
+    """Each in English, with its next five fires; some, those that failed before all, with the last jobs they made."""
     found, moment, mask = await (await asked.desk.queue()).schedules(), now(), asked.mask
-    last = await asyncio.gather(*(runs(asked.desk, one) for one in found[:FOLLOWED]))
-    made = {one.name: jobs for one, jobs in zip(found, last, strict=False)}
+    failed = set((await watched(asked.desk)).failed)
+    followed = sorted(found, key=lambda one: one.name not in failed)[:FOLLOWED]
+    key = ("runs", *(one.name for one in followed))
+    made = await asked.desk.kept(key, _FRESH, lambda: last_jobs(asked.desk, followed))
     rows = [
         {
             "name": one.name,
@@ -42,7 +44,7 @@ async def cron(asked: Asked) -> dict[str, Any]:
             "runs": [row_of(job) for job in made.get(one.name, ())],
             "problem": one.problem,
             "late": is_late(one, moment),
-            "failed": failed_last(made.get(one.name, ())),
+            "failed": failed_last(made[one.name]) if one.name in made else one.name in failed,
         }
         for one in found
     ]

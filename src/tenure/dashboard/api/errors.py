@@ -1,20 +1,18 @@
-"""Failures that are alike, together: /api/errors?span=24h&fingerprint=… Who snoozed one is kept in a note."""
+"""Failures that are alike, together: /api/errors?span=24h&fingerprint=…"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tenure.client.queue import AsyncQueue
 from tenure.dashboard.desk import Asked
 from tenure.dashboard.rows import when
 from tenure.dashboard.series import now, span_of
+from tenure.dashboard.snoozed import snoozed
 
-__all__ = ["errors", "snooze"]
+__all__ = ["errors"]
 
-_NOTE: Final = "dashboard.snoozed"
 _MOST: Final = 500
 _FRESH: Final = 1.0
 _SPARK: Final = 24
@@ -28,7 +26,7 @@ async def errors(asked: Asked) -> dict[str, Any]:
     groups = await asked.desk.kept(
         ("errors", name, one), _FRESH, lambda: queue.error_groups(since, limit=_MOST, fingerprint=one)
     )
-    asleep = _read(await queue.note(_NOTE), moment)
+    asleep = await snoozed(queue, moment)
     rows = [
         {
             "fingerprint": group.fingerprint,
@@ -46,24 +44,6 @@ async def errors(asked: Asked) -> dict[str, Any]:
         for group in sorted(groups, key=lambda one: one.last_seen, reverse=True)
     ]
     return {"groups": rows}
-
-
-async def snooze(queue: AsyncQueue, fingerprint: str, until: datetime | None) -> None:
-    """Be silent about a group until then; None: be so no longer."""
-    while True:
-        before = await queue.note(_NOTE)
-        asleep = _read(before, now())
-        asleep.pop(fingerprint, None)
-        if until is not None:
-            asleep[fingerprint] = until.astimezone(UTC).isoformat()
-        kept = dict(sorted(asleep.items(), key=lambda one: one[1])[-_MOST:])
-        if await queue.set_note(_NOTE, json.dumps(kept), expect=before):
-            return
-
-
-def _read(text: str | None, moment: datetime) -> dict[str, str]:
-    said = json.loads(text) if text else {}
-    return {name: until for name, until in said.items() if datetime.fromisoformat(until) > moment}
 
 
 def _spark(hours: Mapping[datetime, int], moment: datetime) -> list[int]:
