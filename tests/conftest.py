@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.proof import depth, tally
+from tests.proof import depth, figures, tally
 from tests.support import chromium, memory, postgres, schemas
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
@@ -24,6 +24,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     postgres.end_run(config.stash.get(_SERVER, None))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    figures.judge(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

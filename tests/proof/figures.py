@@ -52,6 +52,7 @@ def judge(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if session.exitstatus != 0 or terminal is None or not whole(session.config):
         return
+    terminal.ensure_newline()
     for line in short(sums_of(terminal)[0]):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         terminal.write_line(f"too little for a whole proof: {line}", red=True)
