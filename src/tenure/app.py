@@ -298,18 +298,18 @@ class App:
         """The same, awaited."""
         return await self.aenqueue_job(*self._named(kind, payload, options, force=force))
 
-    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[Job[Any]]:
-        """Store many jobs, made with `kind.call(…)`, in one transaction: all or none."""
-        batch = Batch(jobs)
+    def enqueue_many(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[Job[Any]]:
+        """Store many jobs, made with `kind.call(…)`, in one transaction: all or none. `force`: as for `enqueue`."""
+        batch = Batch(self.kinds.fit_all(jobs, force=force))
         if self.producing is None:
             return self._handles(batch.jobs, self.queue.enqueue_many(batch.jobs))
         with self.producing(batch):
             batch.stored = self.queue.enqueue_many(batch.jobs)
         return self._handles(batch.jobs, batch.stored)
 
-    async def aenqueue_many(self, jobs: Iterable[NewJob]) -> list[Job[Any]]:
+    async def aenqueue_many(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[Job[Any]]:
         """The same, awaited."""
-        batch = Batch(jobs)
+        batch = Batch(self.kinds.fit_all(jobs, force=force))
         if self.producing is None:
             return self._handles(batch.jobs, await (await self.aqueue()).enqueue_many(batch.jobs))
         with self.producing(batch):
@@ -409,7 +409,8 @@ class App:
                     "options", "must not stand beside a job made with kind.call(…)", {"payload": payload, **options},
                     "write kind.options(…).call(…)",
                 )  # fmt: skip
-            return kind, self._kind_of(kind.kind)
+            job = self.kinds.fit(kind, force=force)
+            return job, self._kind_of(job.kind)
         if not isinstance(kind, str):
             raise FieldTypeError(
                 "kind",

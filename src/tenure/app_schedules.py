@@ -17,7 +17,7 @@ from tenure.cron import Cron, Missed, check_missed
 from tenure.errors import FieldError, FieldTypeError
 from tenure.handle import Job
 from tenure.job import Enqueued
-from tenure.kinds import Kind
+from tenure.kinds import Kind, Kinds
 from tenure.newjob import NewJob, check_name
 from tenure.schedule import ScheduleSeen, Source
 
@@ -29,6 +29,8 @@ _PLAIN = NewJob(kind="plain")
 
 class HasJobs(Protocol):
     """The app."""
+
+    kinds: Kinds
 
     @property
     def queue(self) -> Queue:
@@ -84,8 +86,6 @@ class CodeSchedule:
 
     def store(self, queue: Queue, source: Source = "code") -> bool:
         """Put it into the store; whether anything changed."""
-        if not isinstance(self.job, NewJob):
-            raise FieldTypeError("job", "must be a job made with kind.call(…)", self.job)
         _check_kept(self.job)
         options = {name: getattr(self.job, name) for name in _OPTIONS}
         return queue.schedule(
@@ -99,9 +99,23 @@ class Schedules:
     def __init__(self, app: HasJobs) -> None:
         self._app = app
 
-    def add(self, name: str, cron: str, job: NewJob, *, tz: str = "UTC", missed: Missed = "one") -> bool:
-        """Store a schedule that makes this job (`kind.call(…)`) again and again; whether anything changed."""
-        return CodeSchedule(name, cron, job, tz, missed).store(self._app.queue, "runtime")
+    def add(
+        self,
+        name: str,
+        cron: str,
+        job: NewJob,
+        *,
+        tz: str = "UTC",
+        missed: Missed = "one",
+        force: bool = False,
+    ) -> bool:
+        """Store a schedule that makes this job (`kind.call(…)`) again and again; whether anything changed.
+
+        `force`: a kind only other processes know.
+        """
+        _check_kept(job)
+        fitted = self._app.kinds.fit(job, force=force)
+        return CodeSchedule(name, cron, fitted, tz, missed).store(self._app.queue, "runtime")
 
     def remove(self, name: str) -> bool:
         """Forget it; whether there was one. One that the code names comes back when a worker starts."""
@@ -128,6 +142,8 @@ class Schedules:
 
 def _check_kept(job: NewJob) -> None:
     """Every option that was given is one that a schedule keeps: none is dropped in silence."""
+    if not isinstance(job, NewJob):
+        raise FieldTypeError("job", "must be a job made with kind.call(…)", job)
     for name in job.__struct_fields__:
         if name not in ("kind", "payload", *_OPTIONS) and (given := getattr(job, name)) != getattr(
             _PLAIN, name

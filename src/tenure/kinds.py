@@ -7,12 +7,14 @@ same arguments are checked again at run time, before anything is stored.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
+
+from msgspec.structs import astuple, replace
 
 from tenure.context import Context
 from tenure.duration import Duration, parse
@@ -49,6 +51,15 @@ class Terms:
     on_dead: str | None
 
 
+class FittedJob(NewJob, frozen=True, kw_only=True):
+    """A job made by a kind: its payload is known to fit, so nobody checks it again. It is equal to any job that says the same."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NewJob) and astuple(self) == astuple(other)
+
+    __hash__ = NewJob.__hash__
+
+
 class Kind(Generic[P, R, C]):
     """A function that can be enqueued. P: its arguments, R: its result, C: what a plain call gives."""
 
@@ -83,14 +94,14 @@ class Kind(Generic[P, R, C]):
         """A job of this kind with a payload that is known to fit."""
         terms = self.terms
         if not self._options:
-            return NewJob(
+            return FittedJob(
                 kind=self.name, payload=payload,
                 queue=terms.queue, priority=terms.priority, max_attempts=terms.max_attempts,
             )  # fmt: skip
         given = {
             "queue": terms.queue, "priority": terms.priority, "max_attempts": terms.max_attempts, **self._options
         }  # fmt: skip
-        return NewJob(kind=self.name, payload=payload, **given)
+        return FittedJob(kind=self.name, payload=payload, **given)
 
     def options(
         self,
@@ -157,6 +168,21 @@ class Kinds(dict[str, "Kind[Any, Any, Any]"]):
                 f"{fix} (force=True for other processes' kinds)",
             )
         return kind
+
+    def fit(self, job: NewJob, *, force: bool = False) -> NewJob:
+        """The job, of a kind that is known (or `force`) and with a payload that fits it; what is no job is left to the store."""
+        if type(job) is FittedJob and job.kind in self:
+            return job
+        if not isinstance(job, NewJob) or not isinstance(job.kind, str) or (force and job.kind not in self):
+            return job
+        payload = {} if job.payload is None else job.payload
+        return replace(job, payload=self.find(job.kind).signature.fitted(payload))
+
+    def fit_all(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[NewJob]:
+        """The same for many."""
+        if isinstance(jobs, str) or not isinstance(jobs, Iterable):
+            raise FieldTypeError("jobs", "must be a list of jobs", jobs, "write [kind.call(…), kind.call(…)]")
+        return [self.fit(job, force=force) for job in jobs]
 
     def add(self, kind: Kind[Any, Any, Any]) -> None:
         """Register it; a name is given once."""

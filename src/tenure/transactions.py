@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from tenure.client.queue import AsyncTransaction, Queue, Transaction
 from tenure.job import Enqueued
+from tenure.kinds import Kinds
 from tenure.newjob import NewJob
 from tenure.producing import Batch, Producing
 
@@ -15,8 +16,9 @@ __all__ = ["AppTransaction", "AsyncAppTransaction", "app_transaction"]
 
 
 class HasQueue(Protocol):
-    """Something with a queue: the app."""
+    """Something with a queue and kinds: the app."""
 
+    kinds: Kinds
     producing: Producing | None
 
     @property
@@ -28,19 +30,19 @@ class HasQueue(Protocol):
 class AppTransaction:
     """What is enqueued here commits or rolls back with the caller's sync transaction."""
 
-    def __init__(self, inner: Transaction, producing: Producing | None = None) -> None:
-        self._inner, self._producing = inner, producing or _plainly
+    def __init__(self, inner: Transaction, kinds: Kinds, producing: Producing | None = None) -> None:
+        self._inner, self._kinds, self._producing = inner, kinds, producing or _plainly
 
-    def enqueue(self, job: NewJob) -> Enqueued:
-        """Store one job."""
-        batch = Batch([job])
+    def enqueue(self, job: NewJob, *, force: bool = False) -> Enqueued:
+        """Store one job. `force`: a kind only other processes know."""
+        batch = Batch([self._kinds.fit(job, force=force)])
         with self._producing(batch):
             batch.stored = [self._inner.enqueue_job(*batch.jobs)]
         return batch.stored[0]
 
-    def enqueue_many(self, jobs: Iterable[NewJob]) -> list[Enqueued]:
+    def enqueue_many(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[Enqueued]:
         """Store many."""
-        batch = Batch(jobs)
+        batch = Batch(self._kinds.fit_all(jobs, force=force))
         with self._producing(batch):
             batch.stored = self._inner.enqueue_many(batch.jobs)
         return batch.stored
@@ -49,19 +51,19 @@ class AppTransaction:
 class AsyncAppTransaction:
     """What is enqueued here commits or rolls back with the caller's async transaction."""
 
-    def __init__(self, inner: AsyncTransaction, producing: Producing | None = None) -> None:
-        self._inner, self._producing = inner, producing or _plainly
+    def __init__(self, inner: AsyncTransaction, kinds: Kinds, producing: Producing | None = None) -> None:
+        self._inner, self._kinds, self._producing = inner, kinds, producing or _plainly
 
-    async def enqueue(self, job: NewJob) -> Enqueued:
-        """Store one job."""
-        batch = Batch([job])
+    async def enqueue(self, job: NewJob, *, force: bool = False) -> Enqueued:
+        """Store one job. `force`: a kind only other processes know."""
+        batch = Batch([self._kinds.fit(job, force=force)])
         with self._producing(batch):
             batch.stored = [await self._inner.enqueue_job(*batch.jobs)]
         return batch.stored[0]
 
-    async def enqueue_many(self, jobs: Iterable[NewJob]) -> list[Enqueued]:
+    async def enqueue_many(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[Enqueued]:
         """Store many."""
-        batch = Batch(jobs)
+        batch = Batch(self._kinds.fit_all(jobs, force=force))
         with self._producing(batch):
             batch.stored = await self._inner.enqueue_many(batch.jobs)
         return batch.stored
@@ -75,5 +77,5 @@ def app_transaction(app: HasQueue, connection: Any) -> AppTransaction | AsyncApp
     """The app inside this connection's transaction, sync or async as the connection is."""
     inner = app.queue.inside(connection)
     if isinstance(inner, Transaction):
-        return AppTransaction(inner, app.producing)
-    return AsyncAppTransaction(inner, app.producing)
+        return AppTransaction(inner, app.kinds, app.producing)
+    return AsyncAppTransaction(inner, app.kinds, app.producing)

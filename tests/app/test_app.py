@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -130,6 +131,51 @@ def test_an_unknown_kind_is_refused_and_the_nearest_is_named(front: Front) -> No
     assert "force=True" in str(error)
 
 
+def test_a_job_of_an_unknown_kind_or_with_a_payload_that_does_not_fit_is_refused_on_every_way_in(
+    front: Front,
+) -> None:
+    def add(job: tenure.NewJob) -> object:
+        return front.app.schedules.add("nightly", "0 3 * * *", job)
+
+    ways: list[Any] = [
+        lambda job: front.do(front.app, "enqueue", job), lambda job: front.enqueue_many([front.send.call("a"), job]), add
+    ]  # fmt: skip
+    for way in ways:
+        error = front.refused(lambda w=way: w(tenure.NewJob(kind="sennd")), tenure.UnknownKind)  # type: ignore[misc]
+        assert "did you mean 'send'" in str(error)
+        for payload in ({"to": 5}, {"whom": "a"}, None, ["a"]):
+            job = tenure.NewJob(kind="send", payload=payload)
+            front.refused(lambda w=way, j=job: w(j), tenure.PayloadError)  # type: ignore[misc]
+    assert front.app.schedules.list() == []
+
+
+def test_a_job_made_by_hand_is_stored_as_its_kind_would_have_it(front: Front) -> None:
+    by_hand = tenure.NewJob(kind="receipt", payload={"number": 1, "day": date(2024, 1, 1)}, priority=7)
+    for job in (front.do(front.app, "enqueue", by_hand), *front.enqueue_many([by_hand])):
+        seen = front.seen(job)
+        assert (seen.payload, seen.priority) == ({"number": 1, "day": "2024-01-01"}, 7)
+
+
+def test_a_job_made_by_its_kind_is_equal_to_one_that_says_the_same() -> None:
+    app = tenure.App()
+
+    @app.job
+    def send(to: str) -> None: ...
+
+    same, other = (tenure.NewJob(kind="send", payload={"to": name}) for name in "ab")
+    assert send.call("a") == same == send.call("a")
+    assert send.call("a") != other != send.call("a")
+    assert pickle.loads(pickle.dumps(send.call("a"))) == same
+
+
+def test_force_stores_jobs_of_kinds_that_only_others_know(front: Front) -> None:
+    job = tenure.NewJob(kind="elsewhere", payload=[1])
+    made = [front.do(front.app, "enqueue", job, force=True)]
+    made += front.do(front.app, "enqueue_many", [job, front.send.call("a")], force=True)
+    assert [front.seen(j).payload for j in made] == [[1], [1], {"to": "a"}]
+    assert front.app.schedules.add("nightly", "0 3 * * *", job, force=True)
+
+
 def test_force_stores_a_kind_that_only_others_know(front: Front) -> None:
     job = front.do(front.app, "enqueue", "elsewhere", {"x": 1}, force=True, queue="far")
     seen = front.seen(job)
@@ -162,6 +208,8 @@ def test_a_job_made_in_the_callers_transaction_commits_or_rolls_back_with_it(
         answer = getattr(front.app.using(connection), verb)(given)
         return answer if kind.way == "sync" else own_place.loop.wait(answer)
 
+    unknown = tenure.NewJob(kind="sennd", payload={"to": "a"})
+
     try:
         with kind.open(own_place) as own:
             one = inside(own.connection, "enqueue", front.send.call("a"))
@@ -171,6 +219,9 @@ def test_a_job_made_in_the_callers_transaction_commits_or_rolls_back_with_it(
         assert front.stored() == 3
         assert all(e.inserted for e in (one, *many))
         with kind.open(own_place) as own:
+            for verb, given in (("enqueue", unknown), ("enqueue_many", [front.send.call("d"), unknown])):
+                with pytest.raises(tenure.UnknownKind, match="did you mean 'send'"):
+                    inside(own.connection, verb, given)
             inside(own.connection, "enqueue", front.send.call("d"))
             own.rollback()
         assert front.stored() == 3
