@@ -38,6 +38,18 @@ def told(url: str) -> Any:
         return json.load(answer)
 
 
+def every_page_has_something_to_show(page: str, first: Any) -> None:
+    """Without waiting for any work: it was put there before anybody is told where the page is."""
+    counted = told(f"{page}api/jobs")["count"]["states"]
+    assert {state for state, count in counted.items() if count} >= {"ready", "scheduled", "done", "dead", "cancelled"}  # fmt: skip
+    assert sum(1 for done in first["series"]["done"] if done) > 30
+    assert any(len(line["ready"]) > 30 for line in first["depths"])
+    groups = {(one["kind"], one["error_kind"], one["dead"]) for one in told(f"{page}api/errors")["groups"]}
+    assert ("send_email", "TimeoutError", 6) in groups
+    assert len(told(f"{page}api/workers")["workers"]) == 1
+    assert not any("no worker" in one["text"] for one in first["wrong"])
+
+
 def test_make_up_opens_worker_gateway_and_dashboard_with_something_to_look_at(tmp_path: Path) -> None:
     with running(tmp_path, *recipe("up"), "--port", "0", "--dashboard", "0", "--json") as up:
         said = json.loads(up.line())
@@ -45,6 +57,7 @@ def test_make_up_opens_worker_gateway_and_dashboard_with_something_to_look_at(tm
         first = told(f"{page}api/overview")  # there is something to see at the first look
         assert [one["ready"] for one in first["queues"] if one["name"] == "newsletter"] == [40]
         assert told(f"{page}api/jobs?q=flow:catalogue-1")["count"]["total"] >= 1
+        every_page_has_something_to_show(page, first)
         assert told(f"{said['gateway']}/healthz")
         with tenure.open(said["store"]) as q:
 

@@ -32,7 +32,7 @@ _APP: Final = "tenure.demo.shop:app"
 _HOST: Final = "127.0.0.1"
 _GATEWAY: Final = 8000
 _TOKEN: Final = "1234567:nobodys-token"  # noqa: S105 - of a Telegram that is ours
-_LOOK: Final = """
+_LOOK_AT: Final = """
   {page}    the dashboard; live: leave it open
     Overview    what is wrong, in words; jobs a second, how long they wait and run
     Errors      failures alike, together: the cards that were declined, the mails that timed out
@@ -49,6 +49,8 @@ In another terminal:
   {tenure} list state:dead
   {tenure} retry 'state:dead kind:charge_card' --dry-run
 """
+_LOOK, _LOOKS = 0.02, 250
+"""How often it is looked whether the worker has come, in seconds, and how many times at most."""
 
 
 @click.command("demo")
@@ -96,7 +98,7 @@ def _run(
         os.environ["TENURE_DEMO_API"] = telegram.url
         shop = _Shop(folder, telegram, secret, seconds, as_json=as_json)
         try:
-            shop.run(port, dashboard)
+            shop.run(port, dashboard, fresh=url is None)
         finally:
             shop.close()
         shop.told(place)
@@ -140,18 +142,21 @@ class _Shop:
         self._telling: threading.Thread | None = None
         self._page = ""
 
-    def run(self, port: int | None, dashboard: int | None) -> None:
-        """Until a signal, or as long as was asked for."""
+    def run(self, port: int | None, dashboard: int | None, *, fresh: bool) -> None:
+        """Until a signal, or as long as was asked for. A `fresh` store has a past from the start; in anybody else's none is made up."""
         from tenure.cli.gateway.options import make_gateway
         from tenure.cli.serving import bind, free_port
         from tenure.cli.showing import shown
         from tenure.cli.up import run_with_gateway
+        from tenure.demo.past import past
         from tenure.demo.shop import settings_text
         from tenure.worker.start import worker_settings
 
         config = self._folder / "gateway.toml"
         config.write_text(settings_text(self._telegram.url), "utf-8")
         gateway = make_gateway(_APP, str(config))
+        if fresh:
+            past(gateway.app.url)
         desk = free_port(_HOST, PORT) if dashboard is None else dashboard
         front = free_port(_HOST, _GATEWAY) if port is None else port
         settings, bound = worker_settings(concurrency=20, grace="4s"), bind(_HOST, front)
@@ -170,10 +175,10 @@ class _Shop:
     def close(self) -> None:
         """The customers are at home."""
         self._ended.set()
+        if self._telling is not None:
+            self._telling.join(2)  # it is who lets them in
         if self._traffic is not None:
             self._traffic.stop()
-        if self._telling is not None:
-            self._telling.join(2)
 
     def told(self, place: str) -> None:
         """What came of it all."""
@@ -188,30 +193,55 @@ class _Shop:
             click.echo(f"ended: {_line(states, webhooks)}")
 
     def _up(self, bound: Bound) -> None:
-        """Everything answers: put something there to look at, say so, and open the door."""
-        from tenure.config import without_password
+        """Requests are answered, and the worker comes next: put something there to look at."""
         from tenure.demo.traffic import Traffic
 
-        store = without_password(os.environ["TENURE_URL"])
         self._traffic = Traffic(bound.url, self._telegram, self._secret)
         self._traffic.furnish()
-        if self._as_json:
-            echo_json({"dashboard": self._page, "gateway": bound.url, "store": store, "log": str(self._folder / "log")})  # fmt: skip
-        else:
-            click.echo(paint("Tenure is up: a small shop, with customers who order, write and push.", bold=True))  # fmt: skip
-            click.echo(_LOOK.format(page=paint(self._page, "cyan", bold=True), gateway=bound.url, url=store, tenure=_tenure()))  # fmt: skip
-            own = str(self._folder) in store
-            click.echo("Ctrl-C stops it all, and deletes the file" if own else "Ctrl-C stops it all")
-        sys.stdout.flush()
-        self._traffic.start()
-        self._telling = threading.Thread(target=self._tell, name="tenure-demo-telling", daemon=True)
+        self._telling = threading.Thread(
+            target=self._open, args=(self._traffic, bound.url), name="tenure-demo-telling", daemon=True
+        )
         self._telling.start()
+
+    def _open(self, traffic: Traffic, gateway: str) -> None:
+        """Once somebody works in the shop: say so, open the door, and tell how it goes."""
+        from tenure.config import without_password
+
+        place = os.environ["TENURE_URL"]
+        self._await_worker(place)
+        if self._ended.is_set():
+            return
+        self._say(gateway, without_password(place))
+        traffic.start()
         if self._seconds is not None:
             ending = threading.Timer(self._seconds, lambda: os.kill(os.getpid(), signal.SIGTERM))
             ending.daemon = True
             ending.start()
+        self._tell(place)
 
-    def _tell(self) -> None:
+    def _await_worker(self, place: str) -> None:
+        import tenure
+
+        try:
+            with tenure.open(place) as queue:
+                for _ in range(_LOOKS):
+                    if queue.workers() or self._ended.wait(_LOOK):
+                        return
+        except tenure.TenureError:
+            logging.getLogger("tenure.demo").exception("whether the worker has come is not known")
+
+    def _say(self, gateway: str, store: str) -> None:
+        """Where everything is."""
+        if self._as_json:
+            echo_json({"dashboard": self._page, "gateway": gateway, "store": store, "log": str(self._folder / "log")})  # fmt: skip
+        else:
+            click.echo(paint("Tenure is up: a small shop, with customers who order, write and push.", bold=True))  # fmt: skip
+            click.echo(_LOOK_AT.format(page=paint(self._page, "cyan", bold=True), gateway=gateway, url=store, tenure=_tenure()))  # fmt: skip
+            own = str(self._folder) in store
+            click.echo("Ctrl-C stops it all, and deletes the file" if own else "Ctrl-C stops it all")
+        sys.stdout.flush()
+
+    def _tell(self, place: str) -> None:
         """How it goes: on one line of a terminal, elsewhere a line now and then."""
         import tenure
 
@@ -219,7 +249,7 @@ class _Shop:
         if self._as_json:
             return
         try:
-            with tenure.open(os.environ["TENURE_URL"]) as queue:
+            with tenure.open(place) as queue:
                 while not self._ended.wait(1 if live else 5):
                     line = _line(_states(queue), 0 if self._traffic is None else self._traffic.webhooks)
                     sys.stdout.write(f"\r{line}\033[K" if live else f"{line}\n")
