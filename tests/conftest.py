@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from tests.proof import depth, figures, tally
 from tests.support import chromium, memory, postgres, schemas
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
+_NO_PROMTOOL = "alerts: read here, but not by Prometheus' own tool, no promtool found; apt install prometheus"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,9 +33,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where the pages could not be played, say so: nothing is left out in silence."""
+    """Where the pages could not be played, or the rules not be checked, say so: nothing is left out in silence."""
     if chromium.find() is None:
         terminalreporter.write_line(chromium.MISSING, yellow=True)
+    if shutil.which("promtool") is None:
+        terminalreporter.write_line(_NO_PROMTOOL, yellow=True)
     tally.report(terminalreporter)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import quote
+
 from playwright.sync_api import Browser, expect
 
+import tenure
 from tests.dashboard.house import VIEWER, House
 from tests.dashboard.pages.seeding import seed
 from tests.dashboard.pages.tab import Tab, opened
@@ -20,6 +24,19 @@ CORPUS = [
 ]
 
 
+def _told(q: tenure.Queue) -> list[str]:
+    """Where to see what workers, handlers and people say of jobs and of themselves."""
+    script, image, svg, *_ = CORPUS
+    q.beat(image, queues=[svg], kinds=[script], about=json.dumps({"version": svg, "python": script, "lines": [image]}))  # fmt: skip
+    q.add_audit(image, svg, script, count=1, said=image)
+    runs = q.enqueue("told", tenant=image, meta={svg: script}).id
+    [claim] = q.claim(kinds=["told"], worker=script)
+    q.progress(claim, 0.5, image)
+    gone = q.enqueue("told", delay="1h").id
+    q.cancel(gone, script)
+    return [f"job/{runs}", f"job/{gone}"]
+
+
 def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None:
     words = " ".join(CORPUS)
     seeded = seed(house, words)
@@ -27,7 +44,8 @@ def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None
         job = house.q.enqueue(bad[:60], {bad: bad}, queue=bad[:60], tags=[bad[:60]], group=bad[:60], flow=bad[:60], unique=bad, delay="1h")  # fmt: skip
     house.q.schedule(CORPUS[1][:60], "0 3 * * *", CORPUS[0][:60], {"bad": CORPUS[2]})
     house.q.pause(CORPUS[1][:60])
-    for route in ["overview", "jobs", f"job/{seeded.dead}", f"job/{seeded.hook}", f"job/{job.id}", "errors", "queues", "cron", "system"]:  # fmt: skip
+    flow = f"flow/{quote(CORPUS[-1][:60], safe='')}"
+    for route in ["overview", "jobs", f"job/{seeded.dead}", f"job/{seeded.done}", f"job/{seeded.hook}", f"job/{job.id}", *_told(house.q), flow, "errors", "queues", "workers", "cron", "system"]:  # fmt: skip
         page = tab.go(route)
         expect(page.locator("#main .panel, #main .scroll, #main .group, #main .empty").first).to_be_visible()
         assert page.evaluate("window.hurt") is None, route
