@@ -73,7 +73,7 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class Ended(Event):
-    """A handler has ended; its outcome is not settled yet."""
+    """A handler has ended. Its outcome is not settled yet, unless the handler did that in a transaction of its own."""
 
     claim: Claim
     outcome: Outcome

@@ -11,10 +11,13 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Literal, NamedTuple, NewType, Protocol, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Protocol, overload
 
 from tenure.clock import from_micros
-from tenure.errors import PayloadError, UsageError
+from tenure.errors import ClaimLost, FieldError, PayloadError, UsageError
+
+if TYPE_CHECKING:
+    from tenure.outcome import Outcome
 
 __all__ = [
     "CLAIM_COLUMNS",
@@ -269,7 +272,7 @@ class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
     __slots__ = (
-        "_owner", "_row", "began", "ended", "epoch", "group", "id", "kind", "seq", "settled_in_transaction", "worker",
+        "_owner", "_row", "began", "ended", "epoch", "group", "id", "kind", "seq", "settled_as", "worker",
     )  # fmt: skip
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
@@ -281,7 +284,8 @@ class Claim:
         self.kind: str = row[3]
         self.group: str | None = row[15]
         self.worker = worker
-        self.settled_in_transaction = False
+        self.settled_as: Outcome | None = None
+        """What a handler said of it in a transaction of its own, whether or not that was committed."""
         self.began = self.ended = 0.0
         """When a worker started it and when that ended, by a clock of its own that only counts seconds."""
 
@@ -337,8 +341,21 @@ class Claim:
             raise UsageError(
                 "this claim was not made by a Queue, so it does not know its store; use queue.using(connection)"
             )
-        self.settled_in_transaction = True
-        return self._owner.settle_in(self, connection, outcome)
+        before, self.settled_as = self.settled_as, outcome
+        try:
+            answer = self._owner.settle_in(self, connection, outcome)
+        except (ClaimLost, FieldError):
+            # Anything else may have broken the transaction, and is for that one's end to tell.
+            self.settled_as = before
+            raise
+        return None if answer is None else self._settled_later(answer, before)
+
+    async def _settled_later(self, answer: Awaitable[None], before: Outcome | None) -> None:
+        try:
+            await answer
+        except ClaimLost:
+            self.settled_as = before
+            raise
 
     def __repr__(self) -> str:
         return f"Claim(id={self.id!r}, epoch={self.epoch}, kind={self.kind!r}, worker={self.worker!r})"

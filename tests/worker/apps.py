@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,9 +13,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psycopg
+
 import tenure
 
 app = tenure.App()
+SAID: dict[str, tenure.Outcome] = {
+    "done": tenure.Done({"big": 2**80}),
+    "fail": tenure.Fail("not today", "1d", kind="Closed"),
+    "bury": tenure.Bury("no use", "it is broken"),
+    "cancelled": tenure.Cancelled("not wanted"),
+    "snooze": tenure.Snooze("1d"),
+}
+"""What handlers may say in transactions of their own."""
 
 
 def leave(name: str, text: str = "") -> Path:
@@ -131,3 +142,17 @@ def has_a_child() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     leave("grandchild", str(process.pid)).rename(Path(os.environ["TENURE_TEST_FOLDER"], "began"))
     time.sleep(3_600)
+
+
+@app.job(isolate=True, retry=tenure.Fixed("1d"))
+def settles(ctx: tenure.Context, how: str, commit: bool = True) -> None:
+    """Settle in a transaction of its own, which is committed or not."""
+    url = os.environ["TENURE_URL"]
+    place = url.partition("?")[0]
+    db: Any = (
+        psycopg.connect(place) if url.startswith("postgresql") else sqlite3.connect(place[10:], timeout=20)
+    )
+    ctx.claim.settle_in(db, SAID[how])
+    if commit:
+        db.commit()
+    db.close()

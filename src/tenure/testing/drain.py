@@ -18,10 +18,9 @@ from tenure.context import Context
 from tenure.errors import PayloadError, TenureError, UsageError
 from tenure.events import Settled
 from tenure.janitor.janitor import Janitor
-from tenure.job import Claim, JobSeen, State
-from tenure.outcome import Bury, Cancel, Done, Fail, Outcome, Release, RetryIn, Snooze, name_of
+from tenure.job import Claim, JobSeen
+from tenure.outcome import Bury, Cancel, Fail, Outcome, Release, RetryIn, Snooze, name_of
 from tenure.testing.killed import CrashPoints, Killed
-from tenure.worker.outcomes import rolled_back
 from tenure.worker.run import Runner
 from tenure.worker.threads import Crew
 
@@ -161,6 +160,7 @@ class Drain:
         runner = Runner(
             self._app.kinds, worker=claim.worker, crew=self._crew, apart=None, marks=_NoMarks(),
             listeners=self._app.listeners, middleware=[recorder, *self._app.middlewares],
+            look=lambda claim: self._hop(self._queue.get, claim.id),
         )  # fmt: skip
         outcome = await runner.run(claim, 0)
         if recorder.interrupted and isinstance(recorder.error, asyncio.CancelledError):
@@ -180,21 +180,12 @@ class Drain:
     def _settle(self, claim: Claim, outcome: Outcome | None, recorder: _Recorder) -> Ran:
         if recorder.context is not None and recorder.context._progress is not None:  # noqa: SLF001 - as in worker.lease
             self._queue.progress(claim, *recorder.context.told)
-        if claim.settled_in_transaction and type(outcome) is Done:
-            outcome = self._after_settle_in(claim)
         if outcome is not None:
             stood = self._queue.settle(claim, outcome)
             self._app.listeners.tell(Settled(claim.worker, int(stood), int(not stood)))
             outcome = outcome if stood else None
         job = self._queue.get(claim.id)
         return Ran(claim.job if job is None else job, outcome, self._error(claim, outcome, recorder.error))
-
-    def _after_settle_in(self, claim: Claim) -> Outcome | None:
-        """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
-        job = self._queue.get(claim.id)
-        if job is not None and job.state is State.RUNNING and job.epoch == claim.epoch:
-            return rolled_back(self._app.kinds[claim.kind], claim)
-        return None
 
     def _error(
         self, claim: Claim, outcome: Outcome | None, raised: BaseException | None

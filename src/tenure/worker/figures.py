@@ -142,10 +142,10 @@ def _ready(row: Sequence[Any]) -> float:
 
 def _told(outcome: Fail | Bury | Crashed) -> tuple[str, str, str | None]:
     if isinstance(outcome, Fail):
-        return outcome.kind, outcome.error, outcome.traceback
+        return outcome.kind, str(outcome.error), outcome.traceback
     if isinstance(outcome, Bury):
-        return outcome.kind, outcome.error or outcome.reason, outcome.traceback
-    return "Crash", outcome.error, None
+        return outcome.kind, str(outcome.error or outcome.reason), outcome.traceback
+    return "Crash", str(outcome.error), None
 
 
 def _died(claim: Claim, outcome: Fail | Bury | Crashed) -> bool:

@@ -144,9 +144,9 @@ class Children:
         child.send(Start(list(run.claim.row), run.claim.worker))
         while True:
             match await child.receive():
-                case End(outcome=plain, settled_in_transaction=settled):
+                case End(outcome=plain, settled_as=said):
                     self._put_back(child)
-                    run.claim.settled_in_transaction = settled
+                    run.claim.settled_as = outcome_from(said)
                     return run.stopped() if run.context.lost else outcome_from(plain)
                 case Told(done=done, note=note):
                     run.context.progress(done, note)

@@ -10,14 +10,26 @@ from typing import Any
 
 from tenure.duration import parse
 from tenure.errors import ClaimLost, FieldError, JobAsked, PayloadError
-from tenure.job import Claim
+from tenure.job import TRANSITIONS, Claim, JobSeen, State
 from tenure.kinds import Kind
 from tenure.logs import job_fields
-from tenure.outcome import Bury, Cancel, Cancelled, Done, Fail, Outcome, Release, RetryIn, Snooze
+from tenure.outcome import (
+    Bury,
+    Cancel,
+    Cancelled,
+    Crashed,
+    Done,
+    Fail,
+    Outcome,
+    Release,
+    RetryIn,
+    Snooze,
+    name_of,
+)
 from tenure.payload import MAX_RESULT, encode
 from tenure.retry import DEFAULT
 
-__all__ = ["DONE", "misfit", "outcome_of_error", "outcome_of_result", "rolled_back"]
+__all__ = ["DONE", "left_to_settle", "misfit", "outcome_of_error", "outcome_of_result"]
 
 log = logging.getLogger("tenure")
 DONE = Done()
@@ -89,7 +101,34 @@ def _masked(outcome: Outcome | None, mask: Callable[[str], str]) -> Outcome | No
             return outcome
 
 
-def rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
+def left_to_settle(
+    kind: Kind[Any, Any, Any], claim: Claim, outcome: Outcome | None, job: JobSeen | None
+) -> Outcome | None:
+    """The handler settled in its own transaction and has ended so; the job as it is now tells what is left to settle.
+
+    None: nothing. If what it said stands, `claim.settled_as` stays; otherwise that is forgotten.
+    """
+    said = claim.settled_as
+    if said is None or _stands(said, claim, job):
+        if isinstance(outcome, (Fail, Bury)):
+            log.warning("job %s (%s) is settled by its handler; what it raised afterwards counts for nothing: %s", claim.id, claim.kind, outcome.error, extra=job_fields(claim))  # fmt: skip
+        return None
+    claim.settled_as = None
+    if job is None or job.state is not State.RUNNING or job.epoch != claim.epoch:
+        return None
+    return _rolled_back(kind, claim) if type(outcome) is Done else outcome
+
+
+def _stands(said: Outcome, claim: Claim, job: JobSeen | None) -> bool:
+    """Whether a job as it is now was settled so; one that has gone was."""
+    if job is None:
+        return True
+    if job.epoch != claim.epoch:  # somebody has it again: as it should be, or because the claim was lost
+        return isinstance(said, (Fail, Snooze, Release, Crashed))
+    return (State.RUNNING, job.state) in TRANSITIONS[name_of(said)]
+
+
+def _rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
     """The handler settled in its own transaction, did not commit it, and returned all the same."""
     return Fail(
         "the transaction that settled this job was rolled back, and the handler returned all the same",

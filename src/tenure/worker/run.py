@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from tenure.context import Context, current
 from tenure.errors import FieldError
 from tenure.events import Abandoned, Ended, Event, Listeners, SlotStuck, Started, tell_all
-from tenure.job import Claim, JobId
+from tenure.job import Claim, JobId, JobSeen
 from tenure.kinds import Kind, Kinds
 from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Outcome, Release
-from tenure.worker.outcomes import DONE, misfit, outcome_of_error, outcome_of_result
+from tenure.worker.outcomes import DONE, left_to_settle, misfit, outcome_of_error, outcome_of_result
 from tenure.worker.threads import Crew
 
 __all__ = ["Apart", "Middleware", "Run", "Runner"]
@@ -175,12 +175,14 @@ class Runner:
         marks: Marking,
         listeners: Listeners,
         middleware: Sequence[Middleware],
+        look: Callable[[Claim], Awaitable[JobSeen | None]] | None = None,
         timeouts: bool = True,
     ) -> None:
         self._kinds, self._worker, self._crew, self._apart, self._marks = kinds, worker, crew, apart, marks
         self._listeners, self._middleware = listeners, list(middleware)
         self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
         self._on_abandon = listeners.of(Abandoned)
+        self._look = look
         watched = self._on_start or self._on_end or self._on_abandon or self._middleware
         self._quick = (
             {} if watched else {name: start for name, kind in kinds.items() if (start := _quick(kind))}
@@ -213,15 +215,19 @@ class Runner:
         except Exception as error:
             return misfit(error)
         variables = copy_context()
+        outcome: Outcome | None
         try:
             waited_for = variables.run(_first_step, handler, context)
         except StopIteration as end:
-            return DONE if end.value is None else outcome_of_result(self._kinds[claim.kind], claim, end.value)
+            value, kind = end.value, self._kinds[claim.kind]
+            outcome = DONE if value is None else outcome_of_result(kind, claim, value)
         except BaseException as error:
-            return outcome_of_error(self._kinds[claim.kind], claim, error)
-        run = Run(claim, self._kinds[claim.kind], task, context)
-        self.runs[claim.id] = run
-        return cast("Running", self._to_the_end(run, _driven(handler, variables, waited_for)))
+            outcome = outcome_of_error(self._kinds[claim.kind], claim, error)
+        else:
+            run = Run(claim, self._kinds[claim.kind], task, context)
+            self.runs[claim.id] = run
+            return cast("Running", self._to_the_end(run, _driven(handler, variables, waited_for)))
+        return outcome if claim.settled_as is None else cast("Running", self._left(claim, outcome))
 
     async def run(self, claim: Claim, place: int) -> Outcome | None:
         """Run it in this slot to its end."""
@@ -256,9 +262,18 @@ class Runner:
                     run.task.uncancel()
             if self.runs.get(run.claim.id) is run:  # a lost job may run here again
                 del self.runs[run.claim.id]
+        seconds = time.monotonic() - run.began
+        if run.claim.settled_as is not None:
+            outcome = await self._left(run.claim, outcome)
         if self._on_end or self._on_abandon:
-            self._tell_end(run, outcome)
+            self._tell_end(run.claim, outcome, seconds)
         return outcome
+
+    async def _left(self, claim: Claim, outcome: Outcome | None) -> Outcome | None:
+        """Its handler settled it in a transaction of its own: the store knows what came of that."""
+        if self._look is None:
+            return outcome
+        return left_to_settle(self._kinds[claim.kind], claim, outcome, await self._look(claim))
 
     async def _outcome(self, run: Run, value: Awaitable[Any]) -> Outcome | None:
         kind, claim = run.kind, run.claim
@@ -351,12 +366,12 @@ class Runner:
     def _tell(self, event: Event) -> None:
         self._listeners.tell(event)
 
-    def _tell_end(self, run: Run, outcome: Outcome | None) -> None:
-        seconds = time.monotonic() - run.began
-        if outcome is None:
-            tell_all(self._on_abandon, Abandoned(self._worker, run.claim, seconds))
+    def _tell_end(self, claim: Claim, outcome: Outcome | None, seconds: float) -> None:
+        told = outcome if claim.settled_as is None else claim.settled_as
+        if told is None:
+            tell_all(self._on_abandon, Abandoned(self._worker, claim, seconds))
         else:
-            tell_all(self._on_end, Ended(self._worker, run.claim, outcome, seconds))
+            tell_all(self._on_end, Ended(self._worker, claim, told, seconds))
 
 
 def _quick(kind: Kind[Any, Any, Any]) -> Callable[[str, Any], Any] | None:

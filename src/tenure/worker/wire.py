@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from tenure.outcome import Bury, Cancelled, Done, Fail, Outcome, Release, Snooze, name_of
+from tenure.duration import parse
+from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
+from tenure.payload import MAX_RESULT, encode
 
 __all__ = [
     "Begun",
@@ -61,10 +63,10 @@ class Told(msgspec.Struct, tag="told"):
 
 
 class End(msgspec.Struct, tag="end"):
-    """What became of it; no outcome: the claim is lost."""
+    """What became of it, and what its handler said in a transaction of its own; no outcome: the claim is lost."""
 
     outcome: dict[str, Any] | None
-    settled_in_transaction: bool
+    settled_as: dict[str, Any] | None
 
 
 class Refused(msgspec.Struct, tag="refused"):
@@ -90,7 +92,7 @@ def plain_outcome(outcome: Outcome | None) -> dict[str, Any] | None:
         return None
     if isinstance(outcome, Done):
         # As JSON: a number may be larger than any that the wire knows.
-        return {"name": "done", "result": json.dumps(outcome.result)}
+        return {"name": "done", "result": encode(outcome.result, "result", MAX_RESULT)}
     fields = {name: getattr(outcome, name) for name in type(outcome).__dataclass_fields__}
     return {"name": name_of(outcome), **{k: _plain(v) for k, v in fields.items()}}
 
@@ -99,10 +101,10 @@ def _plain(value: Any) -> Any:
     match value:
         case timedelta():
             return value.total_seconds()
-        case str():
-            return value.encode("utf-8", "replace").decode()  # half a character goes over no wire
-        case _:
+        case None | int() | float():
             return value
+        case _:
+            return str(value).encode("utf-8", "replace").decode()  # half a character goes over no wire
 
 
 _OUTCOMES: dict[str, Callable[..., Outcome]] = {
@@ -112,6 +114,7 @@ _OUTCOMES: dict[str, Callable[..., Outcome]] = {
     "release": Release,
     "bury": Bury,
     "cancelled": Cancelled,
+    "crashed": Crashed,
 }
 
 
@@ -125,5 +128,5 @@ def outcome_from(plain: dict[str, Any] | None) -> Outcome | None:
         return Done(json.loads(given["result"]))
     for name in ("retry_in", "delay"):
         if given.get(name) is not None:
-            given[name] = timedelta(seconds=given[name])
+            given[name] = parse(given[name], name)
     return make(**given)

@@ -24,7 +24,7 @@ from types import CoroutineType
 from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable, UsageError
 from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
-from tenure.job import Claim, JobSeen, Renewed, State
+from tenure.job import Claim, JobSeen, Renewed
 from tenure.kinds import Kinds
 from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
@@ -37,7 +37,6 @@ from tenure.worker.isolate import Children
 from tenure.worker.lease import Keeper
 from tenure.worker.line import Line
 from tenure.worker.marks import open_marks, report_the_dead
-from tenure.worker.outcomes import DONE, rolled_back
 from tenure.worker.recycle import rationed, used_up
 from tenure.worker.rescue import give_back
 from tenure.worker.run import Middleware, Run, Runner
@@ -167,7 +166,7 @@ class Worker:
         self._berths.serve(self._lines)
         self._runner = Runner(
             self._kinds, worker=self.name, crew=self._crew, apart=self._children, marks=self._marks,
-            listeners=self._listeners, middleware=self._middleware,
+            listeners=self._listeners, middleware=self._middleware, look=self._look,
         )  # fmt: skip
         queues = None if any(t.queues is None for t in settings.lines) else [q for t in settings.lines for q in t.queues or ()]  # fmt: skip
         self._keeper = Keeper(
@@ -253,10 +252,11 @@ class Worker:
                 if (disturbed and task in disturbed) or (task is not None and task.cancelling()):
                     await self._calm(task)
                 if outcome is None:
-                    if claim.settled_in_transaction:
-                        self._ended_apart += 1
-                        self._figures.count([(claim, DONE)])
+                    said = claim.settled_as
+                    self._ended_apart += said is not None  # before it is held no more
                     self._held.discard(claim)
+                    if said is not None:
+                        self._figures.count([(claim, said)])
                     self._claimer.look()
                     self._make_room()
                 else:
@@ -273,10 +273,7 @@ class Worker:
         """One job to its end; a slot survives whatever it does."""
         try:
             begun = self._runner.begin(claim, place, task)
-            outcome = await begun if isinstance(begun, CoroutineType) else begun
-            if claim.settled_in_transaction and type(outcome) is Done:
-                outcome = await self._after_settle_in(claim)
-            return outcome
+            return await begun if isinstance(begun, CoroutineType) else begun
         except asyncio.CancelledError:
             if line.closed:
                 raise
@@ -304,18 +301,16 @@ class Worker:
             self._settler.add(claim, Release())
         return False
 
-    async def _after_settle_in(self, claim: Claim) -> Outcome | None:
-        """The handler settled in its own transaction: if that was rolled back, the attempt failed."""
+    async def _look(self, claim: Claim) -> JobSeen | None:
+        """The job as it is now, however long it takes to learn that."""
         while True:
             try:
                 job: JobSeen | None = await self._desk.submit(partial(self._queue.get, claim.id))
-                break
             except StoreUnavailable as error:
                 self._outage("settle", error)
                 await asyncio.sleep(1)
-        if job is not None and job.state is State.RUNNING and job.epoch == claim.epoch:
-            return rolled_back(self._kinds[claim.kind], claim)
-        return None
+            else:
+                return job
 
     async def _mark_started(self, claim: Claim) -> bool:
         """A suspect is about to start: the store is told first; whether the claim still stands."""
