@@ -18,7 +18,7 @@ from tests.proof.tally import Tally
 from tests.support.postgres import PostgresServer
 from tests.support.workers import until
 
-_SECONDS = depth.of(test=10.0, proof=180.0, torture=540.0)
+_SECONDS = depth.of(test=10.0, proof=180.0, torture=480.0)
 _EVERY = 0.25
 _KEPT = {"TENURE_RETAIN_DONE": "2s", "TENURE_RETAIN_DEAD": "2s", "TENURE_RETAIN_EVERY": "1s"}
 _SMALL_LOG = {"max_wal_size": "64MB", "min_wal_size": "32MB", "checkpoint_timeout": "30s"}
