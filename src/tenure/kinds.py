@@ -173,14 +173,17 @@ class Kinds(dict[str, "Kind[Any, Any, Any]"]):
         """The job, of a kind that is known (or `force`) and with a payload that fits it; what is no job is left to the store."""
         if type(job) is FittedJob and job.kind in self:
             return job
-        if not isinstance(job, NewJob) or not isinstance(job.kind, str) or (force and job.kind not in self):
+        given: object = job
+        name: object = given.kind if isinstance(given, NewJob) else None
+        if not isinstance(name, str) or (force and name not in self):
             return job
         payload = {} if job.payload is None else job.payload
-        return replace(job, payload=self.find(job.kind).signature.fitted(payload))
+        return replace(job, payload=self.find(name).signature.fitted(payload))
 
     def fit_all(self, jobs: Iterable[NewJob], *, force: bool = False) -> list[NewJob]:
         """The same for many."""
-        if isinstance(jobs, str) or not isinstance(jobs, Iterable):
+        given: object = jobs
+        if isinstance(given, str) or not isinstance(given, Iterable):
             raise FieldTypeError("jobs", "must be a list of jobs", jobs, "write [kind.call(…), kind.call(…)]")
         return [self.fit(job, force=force) for job in jobs]
 
