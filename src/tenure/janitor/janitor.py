@@ -1,8 +1,9 @@
 """Janitor: promote, expire, reclaim, retain, fire schedules and put down how the queues stand, each on its own interval.
 
 It runs once before new work, then as each chore falls due. A chore that fails is logged and stops neither the others nor
-its own next turn. Chores that have much to do take turns, a batch each, so none waits for another's end; a tick ends with
-the batch in which its time is up, and what is left goes on at the next.
+its own next turn. Chores that have much to do take turns, a batch each, so none waits for another's end. A tick begins no
+batch when two thirds of its time are over, and gives up a batch that is not answered when all of it is; what is left goes on at
+the next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
 from tenure.janitor.settings import JanitorSettings, Kept
 from tenure.kinds import Kinds
 from tenure.service import Service
+from tenure.store.within import within
 
 __all__ = ["Chore", "Janitor"]
 
@@ -36,6 +38,8 @@ _SAMPLE_EVERY = 20.0
 """How often it is seen to that this minute has a sample, in seconds: so that none is left out."""
 _AGAIN = 5.0
 """How soon a chore that failed is tried again, at the latest."""
+_BEGINNING = 2 / 3
+"""The share of a tick's time in which a piece may be begun: so that the last one has time enough to be answered."""
 _CALM = 12.0
 """How long after an outage nothing is taken back, in seconds: a call that fails may have been trying for a while."""
 
@@ -96,7 +100,12 @@ class Janitor(Service):
 
     def tick(self) -> float:
         """A piece of the chore that has been due longest, and so on, until none is or time is up; how long until one is."""
-        over = time.monotonic() + self._settings.limit.total_seconds()
+        limit = self._settings.limit.total_seconds()
+        with within(limit or None):
+            self._work_until(time.monotonic() + limit * _BEGINNING)
+        return max(min(chore.due for chore in self.chores) - time.monotonic(), 0.01)
+
+    def _work_until(self, over: float) -> None:
         while not self.stopping:
             chore = min(self.chores, key=lambda c: c.due)
             if chore.due > time.monotonic():
@@ -105,7 +114,6 @@ class Janitor(Service):
             if time.monotonic() >= over:
                 self._put_off()
                 break
-        return max(min(chore.due for chore in self.chores) - time.monotonic(), 0.01)
 
     def once(self) -> None:
         """Every chore, now."""

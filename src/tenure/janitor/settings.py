@@ -37,7 +37,10 @@ class JanitorSettings:
     look_every: timedelta = timedelta(seconds=5)
     """How often due jobs are promoted, expired ones ended and overdue ones taken back; claims do all of it by themselves as well."""
     limit: timedelta = timedelta(seconds=30)
-    """How long all chores together may take before the janitor pauses: before a worker's first job, and in between."""
+    """How long all chores together may take before the janitor pauses: before a worker's first job, and in between.
+
+    Zero: one batch, however long it takes.
+    """
 
 
 def janitor_settings(

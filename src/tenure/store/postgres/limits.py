@@ -11,6 +11,7 @@ from typing import Final
 
 from tenure.config import PostgresPlace
 from tenure.store.plan import Statement
+from tenure.store.within import time_left
 
 __all__ = ["ORDINARY", "WORK", "Limits", "limits_at"]
 
@@ -32,7 +33,14 @@ class Limits:
         self.ordinary, self._work, self._keeping = ordinary, min(work, ordinary), min(_LONGEST, ordinary)
 
     def of(self, statement: Statement) -> float:
-        """How long this one may take; what keeps a claim, by the lease that was last asked for here."""
+        """How long this one may take; what keeps a claim, by the lease that was last asked for here.
+
+        Never longer than is left to whoever asks.
+        """
+        limit, left = self._of(statement), time_left()
+        return limit if left is None else min(limit, left)
+
+    def _of(self, statement: Statement) -> float:
         name = statement.name
         if name in _LEASING:
             share = statement.params["lease"] / 1e6 / _TRIES
