@@ -21,8 +21,8 @@ from tenure.app_hooks import HookOptions, Told, check_hook
 from tenure.app_schedules import CodeSchedule, Schedules
 from tenure.client.queue import AsyncQueue, Queue, aopen
 from tenure.client.queue import open as open_queue
-from tenure.client.verbs import Clock
-from tenure.config import choose_url
+from tenure.client.verbs import Clock, check_limits
+from tenure.config import check_url, choose_url
 from tenure.context import Context
 from tenure.cron import Missed
 from tenure.dead import DeadJob
@@ -33,7 +33,7 @@ from tenure.handle import Job
 from tenure.janitor.settings import janitor_settings
 from tenure.job import AsyncConnection, AsyncpgConnection, ClaimOwner, Enqueued, SyncConnection
 from tenure.kinds import Kind, Kinds, Settling, terms_of
-from tenure.newjob import NewJob, check_name
+from tenure.newjob import NewJob, check_place_name
 from tenure.payload import MAX_PAYLOAD
 from tenure.producing import Batch, Producing
 from tenure.retry import RetryPolicy
@@ -98,9 +98,11 @@ class App:
         max_crashes: int = MAX_CRASHES,
         retain: Mapping[str, Duration | Mapping[str, Duration]] | None = None,
     ) -> None:
+        if url:
+            check_url(url)
         self._url, self._clock = url, clock
         self.janitor = janitor_settings(retain)
-        self._max_payload, self._max_crashes = max_payload, max_crashes
+        self._max_payload, self._max_crashes = check_limits(max_payload, max_crashes)
         self._queue: Queue | None = None
         self._async_queue: AsyncQueue | None = None
         self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - where children find it
@@ -217,7 +219,7 @@ class App:
                 raise FieldTypeError(
                     "kind", "must be given for what has no name", given, '@app.job(kind="…")'
                 )
-            name = check_name(found, "kind")
+            name = check_place_name(found, "kind")
             made: Kind[Any, Any, Any] = Kind(given, name, terms, self)
             self.kinds.add(made)
             return made

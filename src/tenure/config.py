@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tenure.errors import FieldError, FieldTypeError, StoreURLError, UsageError, shown
 
-__all__ = ["PostgresPlace", "SqlitePlace", "choose_url", "identifier", "locate"]
+__all__ = ["PostgresPlace", "SqlitePlace", "check_url", "choose_url", "identifier", "locate"]
 
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
@@ -65,8 +65,8 @@ class PostgresPlace:
 def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str:
     """The URL that counts; the choice is logged, without its password."""
     env = os.environ if environ is None else environ
-    if url is not None and not isinstance(url, str):
-        raise FieldTypeError("url", "must be text", url, 'for example "sqlite:///jobs.db"')
+    if url is not None:
+        _check_text(url)
     if url:
         chosen, why = url, "the argument"
     elif env.get("TENURE_URL"):
@@ -92,6 +92,18 @@ def _tell(shown: str, why: str) -> None:
     mine = object()
     if _told.setdefault(shown, mine) is mine:
         log.info("store: %s (from %s)", shown, why)
+
+
+def check_url(url: str) -> None:
+    """Refuse what names no store, before anybody asks it for one; whether the store is there is not looked at."""
+    _check_text(url)
+    if url != "none":
+        locate(url)
+
+
+def _check_text(url: object) -> None:
+    if not isinstance(url, str):
+        raise FieldTypeError("url", "must be text", url, 'for example "sqlite:///jobs.db"')
 
 
 def locate(url: str) -> SqlitePlace | PostgresPlace:

@@ -20,7 +20,7 @@ from tenure.context import Context
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, FieldTypeError, UnknownKind
 from tenure.job import Order
-from tenure.newjob import NewJob, check_name, check_whole
+from tenure.newjob import NewJob, check_place_name, check_whole
 from tenure.retry import DEFAULT, RetryPolicy
 from tenure.returned import Returned
 from tenure.signature import Signature
@@ -212,17 +212,20 @@ def terms_of(
     on_dead: Kind[Any, Any, Any] | None,
 ) -> Terms:
     """The terms of a kind, checked."""
-    if retry is not None and not isinstance(retry, RetryPolicy):
+    if retry is not None and (isinstance(retry, type) or not isinstance(retry, RetryPolicy)):
         raise FieldTypeError("retry", "must be a retry policy", retry, 'tenure.Exponential(first="60s")')
     span = None if timeout is None else parse(timeout, "timeout")
     if span is not None and span <= timedelta(0):
         raise FieldError("timeout", "must be longer than zero", timeout, "leave it out for no timeout")
     if settle not in ("batch", "now"):
         raise FieldError("settle", 'must be "batch" or "now"', settle)
+    for name, given in (("isolate", isolate), ("keep_result", keep_result)):
+        if not isinstance(given, bool):
+            raise FieldTypeError(name, "must be True or False", given)
     if on_dead is not None and not isinstance(on_dead, Kind):
         raise FieldTypeError("on_dead", "must be a kind", on_dead, "decorate the function with @app.job")
     return Terms(
-        queue=check_name(queue, "queue"),
+        queue=check_place_name(queue, "queue"),
         priority=check_whole(priority, "priority", -32_768, 32_767),
         max_attempts=check_whole(max_attempts, "max_attempts", 1, 2_147_483_647),
         retry=DEFAULT if retry is None else retry,

@@ -34,6 +34,7 @@ __all__ = [
     "check",
     "check_id",
     "check_name",
+    "check_place_name",
     "check_whole",
     "copied_bare",
     "is_bare",
@@ -57,6 +58,7 @@ _Place = tuple[str, str, str, int, int]
 _places: dict[tuple[str, str, int, int], _Place] = {}
 _INT16 = range(-32_768, 32_768)
 _INT32_MAX = 2_147_483_647
+_ONE, _STRICT = 1, "strict"
 _quick = Encoder().encode
 
 
@@ -195,6 +197,13 @@ def check_name(value: object, name: str) -> str:
     return value
 
 
+def check_place_name(value: object, name: str) -> str:
+    """The name of one queue or kind: a star stands for all of them."""
+    if value == "*":
+        raise FieldError(name, 'must not be "*", which stands for every one', value, "name one")
+    return check_name(value, name)
+
+
 def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> Row:
     """The job as a row; raises for the first rule it breaks."""
     lane, queue, kind, rank, most = _place_of(job)
@@ -214,9 +223,9 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     group_limit = None
     if job.group is not None:
         _key(job.group, "group", MAX_GROUP)
-        group_limit = check_whole(job.group_limit, "group_limit", 1, _INT32_MAX)
-        if job.order not in ("strict", "start"):
-            raise FieldError("order", 'must be "strict" or "start"', job.order)
+        group_limit = _room(job)
+    elif job.group_limit is not _ONE or job.order is not _STRICT:
+        _room(job)  # kept by nobody, and yet no nonsense
     unique_hash = None if job.unique is None else _fingerprint(kind, _key(job.unique, "unique"))
     parent = None if job.parent is None else check_id(job.parent, "parent")
     flow = None if job.flow is None else _key(job.flow, "flow", MAX_NAME)
@@ -279,7 +288,7 @@ def _place(queue: object, kind: object, priority: object, most: object) -> _Plac
 
 def _check_place(queue: object, kind: object, priority: object, max_attempts: object) -> _Place:
     """Where a job stands in the line; the same few places come again and again, so they are remembered."""
-    q, k = check_name(queue, "queue"), check_name(kind, "kind")
+    q, k = check_place_name(queue, "queue"), check_place_name(kind, "kind")
     rank = -check_whole(priority, "priority", _INT16.start, _INT16.stop - 1)
     most = check_whole(max_attempts, "max_attempts", 1, _INT32_MAX)
     if len(_places) >= _REMEMBERED:
@@ -297,7 +306,15 @@ def is_bare(job: NewJob) -> bool:
         job.run_at is None and job.delay is None and job.unique is None and job.unique_for is None and job.group is None
         and job.expires_at is None and job.expires_in is None and job.timeout is None and not job.tags and not job.meta
         and job.parent is None and job.flow is None and job.tenant is None and job.request is None and job.id is None
+        and job.group_limit is _ONE and job.order is _STRICT
     )  # fmt: skip
+
+
+def _room(job: NewJob) -> int:
+    """How many of its group may run at a time; its order is a known one."""
+    if job.order not in ("strict", "start"):
+        raise FieldError("order", 'must be "strict" or "start"', job.order)
+    return check_whole(job.group_limit, "group_limit", 1, _INT32_MAX)
 
 
 def _when(

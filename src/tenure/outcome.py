@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenure.duration import Duration
+from tenure.errors import FieldTypeError
 from tenure.story import story
 
 __all__ = [
@@ -85,6 +86,10 @@ class Bury(Exception):
     error: str = ""
     kind: str = "Bury"
     traceback: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason is None:  # it would be kept as the word "None"
+            raise FieldTypeError("reason", "must be text", None, "leave it out if there is none")
 
 
 @dataclass(frozen=True, slots=True)

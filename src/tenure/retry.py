@@ -37,6 +37,11 @@ def _errors(given: Errors) -> Errors:
     raise FieldTypeError("give_up", "must be a tuple of exception classes", given, "give_up=(ValueError,)")
 
 
+def _number(given: object, name: str) -> None:
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise FieldTypeError(name, "must be a number", given)
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Ladder:
     """A wait per attempt; the last rung serves every later attempt. No jitter."""
@@ -94,6 +99,8 @@ class Exponential:
         give_up: Errors = (),
     ) -> None:
         object.__setattr__(self, "give_up", _errors(give_up))
+        _number(factor, "factor")
+        _number(jitter, "jitter")
         if not 1 <= factor <= 1_000:
             raise FieldError("factor", "must be from 1 to 1000", factor)
         if not 0 <= jitter <= 1:

@@ -365,12 +365,35 @@ def test_what_cannot_be_a_job_is_refused_where_it_is_decorated() -> None:
             app.job()(bad)
     bad_terms: list[dict[str, Any]] = [
         {"kind": ""}, {"queue": "  "}, {"priority": 1.5}, {"max_attempts": 0}, {"retry": "60s"}, {"timeout": 0},
-        {"timeout": "x"}, {"settle": "soon"}, {"on_dead": print}, {"kind": 5},
+        {"timeout": "x"}, {"settle": "soon"}, {"on_dead": print}, {"kind": 5}, {"kind": "*"}, {"queue": "*"},
+        {"retry": tenure.Exponential}, {"isolate": "no"}, {"isolate": None}, {"keep_result": 0}, {"keep_result": "yes"},
     ]  # fmt: skip
     for terms in bad_terms:
-        with pytest.raises(tenure.FieldError):
+        with pytest.raises(tenure.FieldError) as refused:
             app.job(**terms)(lambda: None)
+        assert [refused.value.field] == list(terms)
     assert not app.kinds
+
+
+def test_an_app_is_not_made_of_what_names_no_store_or_no_limit() -> None:
+    for url in ("mysql://x", "sqlite://jobs.db", "sqlite:///a.db?shard=1", "postgresql://h/d?notify=maybe"):
+        with pytest.raises((tenure.StoreURLError, tenure.FieldError)):
+            tenure.App(url)
+    bad: list[tuple[str, Any]] = [
+        ("schema", {"url": "postgresql://h/d?schema=a-b"}), ("url", {"url": 5}), ("max_payload", {"max_payload": "1MB"}),
+        ("max_payload", {"max_payload": -1}), ("max_crashes", {"max_crashes": 0}),
+    ]  # fmt: skip
+    for field, said in bad:
+        with pytest.raises(tenure.FieldError) as refused:
+            tenure.App(**said)
+        assert refused.value.field == field
+
+
+def test_a_job_is_buried_for_a_reason_that_is_said() -> None:
+    bad: Any = None
+    with pytest.raises(tenure.FieldTypeError, match="reason: must be text, got None"):
+        tenure.Bury(reason=bad)
+    assert tenure.Bury().reason == "buried"
 
 
 def test_a_kind_looks_like_the_function_it_was_made_of() -> None:

@@ -116,8 +116,8 @@ BAD_LISTS: Mapping[str, Any] = {"one name": "mail", "a number": 5}
 
 # For each field, values that break its rules, and what must be said beside them.
 FIELDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
-    "kind": (BAD_NAMES, {}),
-    "queue": (BAD_NAMES, {}),
+    "kind": ({**BAD_NAMES, "a star": "*"}, {}),
+    "queue": ({**BAD_NAMES, "a star": "*"}, {}),
     "priority": (BAD_PRIORITIES, {}),
     "run_at": (BAD_MOMENTS, {}),
     "expires_at": (BAD_MOMENTS, {}),
@@ -200,6 +200,9 @@ ARGUMENTS: list[Any] = [
         ("list", "which", {"a dict": {}, "text": "dead"}, {}),
         ("count", "which", {"a dict": {}, "text": "dead"}, {}),
         ("cancel_many", "which", {"None": None, "text": "dead"}, {}),
+        ("cancel", "reason", {"None": None, "a number": 5}, {"id": SOME_ID}),
+        ("cancel_many", "reason", {"None": None, "a number": 5}, {"which": tenure.Filter()}),
+        ("enqueue_many", "jobs", {"None": None, "text": "k", "one job": tenure.NewJob(kind="k")}, {}),
         *[(verb, "id", BAD_IDS, {}) for verb in ("get", "history", "request", "explain", "cancel", "replay")],
         ("list", "before", BAD_IDS, {}),
         ("replay_many", "after", BAD_IDS, {"which": tenure.Filter()}),
@@ -253,6 +256,30 @@ def test_a_bad_value_in_a_bulk_is_named_and_nothing_is_stored(q: tenure.Queue, f
 
     assert faults(say, field, values) == {}
     assert q.counts() == {}
+
+
+@pytest.mark.parametrize("field", ["group_limit", "order"])
+def test_what_is_said_of_no_group_is_named_as_well(q: tenure.Queue, field: str) -> None:
+    values, _ = FIELDS[field]
+    jobs = [tenure.NewJob(kind="k")] * 60
+    assert faults(lambda bad: q.enqueue(**{"kind": "k", field: bad}), field, values) == {}
+    assert faults(lambda bad: q.enqueue_job(tenure.NewJob(**{"kind": "k", field: bad})), field, values) == {}
+    assert faults(lambda bad: q.enqueue_many([*jobs, tenure.NewJob(**{"kind": "k", field: bad})]), field, values) == {}  # fmt: skip
+    assert q.counts() == {}
+
+
+@pytest.mark.parametrize("name", ["max_payload", "max_crashes"])
+def test_a_bad_limit_is_named_before_anything_is_opened(place: Place, name: str) -> None:
+    def say(bad: Any) -> object:
+        said: Any = {name: bad}
+        return (
+            tenure.open(place.url, **said)
+            if place.way == "sync"
+            else place.loop.wait(tenure.aopen(place.url, **said))
+        )
+
+    assert faults(say, name, BAD_COUNTS) == {}
+    assert place.path is None or not place.path.exists()
 
 
 @pytest.mark.parametrize(("said", "field", "value"), BESIDE)

@@ -7,13 +7,16 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiosqlite
 import apsw
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import async_scoped_session, create_async_engine
+from sqlalchemy.orm import sessionmaker
 
 import tenure
 from tests.support.connections import KINDS, Kind, each, every_kind, one_per_way
@@ -432,6 +435,61 @@ def test_what_is_no_connection_is_refused(own_place: Place, thing: Any) -> None:
     with pytest.raises(tenure.UsageError):
         q.using(thing).enqueue("k")
     assert states(q) == {}
+
+
+@each(
+    "psycopg",
+    "psycopg-async",
+    "asyncpg",
+    "sqlite3",
+    "aiosqlite",
+    "pysqlite-Connection",
+    "psycopg-AsyncConnection",
+)
+def test_a_connection_that_is_closed_is_refused(own_place: Place, kind: Kind) -> None:
+    q = own_place.open()
+    with kind.open(own_place) as own:
+        own.close()
+        with pytest.raises(tenure.UsageError, match="connection is closed"):
+            q.using(own.connection).enqueue("k")
+    assert states(q) == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        pytest.param(lambda: create_engine("sqlite://"), r"sqlalchemy\.Engine.*with engine\.begin", id="engine"),
+        pytest.param(
+            lambda: create_async_engine("sqlite+aiosqlite://"), r"AsyncEngine.*async with engine\.begin", id="async engine"
+        ),
+        pytest.param(lambda: sessionmaker(), r"sessionmaker.*with maker\.begin", id="maker of sessions"),
+        pytest.param(
+            lambda: sqlite3.connect(":memory:").cursor(), r"sqlite3\.Cursor.*cursor\.connection", id="cursor"
+        ),
+    ],
+)  # fmt: skip
+def test_what_only_leads_to_a_connection_is_refused_and_the_way_is_told(
+    own_place: Place, make: Any, words: str
+) -> None:
+    q, thing = own_place.open(), make()
+    with pytest.raises(tenure.UsageError, match=words):
+        q.using(thing).enqueue("k")
+    assert states(q) == {}
+    if isinstance(thing, sqlite3.Cursor):
+        thing.connection.close()
+
+
+@each("aiosqlite-AsyncSession", "psycopg-AsyncSession", "asyncpg-AsyncSession")
+def test_a_scoped_async_session_carries_jobs_as_the_session_does(own_place: Place, kind: Kind) -> None:
+    q = own_place.open()
+    with kind.open(own_place) as own:
+        scoped = async_scoped_session(cast("Any", lambda: own.connection), scopefunc=lambda: 1)
+        q.using(cast("Any", scoped)).enqueue("k")
+        own.rollback()
+        assert states(q) == {}
+        q.using(cast("Any", scoped)).enqueue("k")
+        own.commit()
+    assert states(q) == {"ready": 1}
 
 
 @each("sqlite3")

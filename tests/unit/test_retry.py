@@ -90,6 +90,10 @@ def test_policies_are_values(make: type[RetryPolicy]) -> None:
         (lambda: Fixed(-1), "every"),
         (lambda: Exponential(first="-1s"), "first"),
         (lambda: Exponential(cap="-1s"), "cap"),
+        (lambda: Exponential(factor="2"), "factor"),  # type: ignore[arg-type]
+        (lambda: Exponential(factor=None), "factor"),  # type: ignore[arg-type]
+        (lambda: Exponential(jitter=None), "jitter"),  # type: ignore[arg-type]
+        (lambda: Exponential(jitter=True), "jitter"),
         (lambda: Exponential(factor=0.5), "factor"),
         (lambda: Exponential(factor=1_001), "factor"),
         (lambda: Exponential(factor=float("nan")), "factor"),

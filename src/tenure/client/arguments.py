@@ -11,6 +11,7 @@ from tenure.filters import Filter
 from tenure.job import Claim, JobId
 from tenure.newjob import NewJob, check_id, check_name, check_whole
 from tenure.outcome import Outcome
+from tenure.payload import clean_error
 from tenure.store.settle import check_outcome
 
 __all__ = [
@@ -24,12 +25,14 @@ __all__ = [
     "outcome_of",
     "pairs_of",
     "positive",
+    "reason_of",
     "started_of",
     "worker_of",
 ]
 
 T = TypeVar("T")
 MAX_LIMIT = 10_000
+_LONGEST_REASON = 200
 _MOST = 2**63 - 1
 
 
@@ -65,6 +68,13 @@ def many(values: Iterable[T], name: str) -> Iterable[T]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise FieldTypeError(name, "must be a list", values)
     return values
+
+
+def reason_of(value: object) -> str:
+    """Why a person wants it, as it is kept."""
+    if not isinstance(value, str):
+        raise FieldTypeError("reason", "must be text", value, "leave it out if there is none")
+    return clean_error(value, _LONGEST_REASON)
 
 
 def worker_of(value: object) -> str:

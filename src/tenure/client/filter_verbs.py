@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tenure.client.arguments import MAX_LIMIT, filter_of, limit_of
+from tenure.client.arguments import MAX_LIMIT, filter_of, limit_of, reason_of
 from tenure.client.call import Call
 from tenure.filters import Filter
 from tenure.newjob import check_id, check_whole
-from tenure.payload import clean_error
 from tenure.store import people, search
 from tenure.store.dialect import Capabilities
 from tenure.store.people import Bulk, Cancels
@@ -58,7 +57,7 @@ class FilterVerbs:
     ) -> Call[Cancels]:
         """Cancel pending jobs that match, ask running ones, at most `limit` a call; go on with `after` of the answer."""
         which, limit, now = filter_of(which), limit_of(limit), self._now()
-        start, why = None if after is None else check_id(after, "after"), clean_error(reason, 200)
+        start, why = None if after is None else check_id(after, "after"), reason_of(reason)
         return Call(lambda _: people.cancel_many(which, why, self._can, limit=limit, after=start, now=now))
 
     def discard(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, ref
 
 from tenure.client.commit import GroupCommit
 from tenure.client.faces import asynchronous, synchronous
-from tenure.client.verbs import Call, Clock, Verbs
+from tenure.client.verbs import Call, Clock, Verbs, check_limits
 from tenure.config import choose_url
 from tenure.errors import ClaimLost, UsageError
 from tenure.job import AsyncConnection, AsyncpgConnection, Claim, ClaimOwner, Enqueued, SyncConnection
@@ -44,6 +44,7 @@ def open(  # noqa: A001 - tenure.open, as in io.open
     Without a URL: $TENURE_URL, else a PostgreSQL $DATABASE_URL, else sqlite:///tenure.db. `clock` overrules the store's
     own clock, for tests. A job whose workers vanished `max_crashes` times while they ran it is dead.
     """
+    check_limits(max_payload, max_crashes)
     store = open_store(choose_url(url))
     return Queue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
 
@@ -56,6 +57,7 @@ async def aopen(
     max_crashes: int = MAX_CRASHES,
 ) -> AsyncQueue:
     """The same, to be awaited."""
+    check_limits(max_payload, max_crashes)
     store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
     return AsyncQueue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
 

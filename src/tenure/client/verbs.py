@@ -22,6 +22,7 @@ from tenure.client.arguments import (
     outcome_of,
     pairs_of,
     positive,
+    reason_of,
     started_of,
     worker_of,
 )
@@ -75,7 +76,7 @@ from tenure.store.pulse import Pulse, pulse
 from tenure.store.settle import settle
 from tenure.store.views import Explanation, WorkerSeen
 
-__all__ = ["Call", "Verbs"]
+__all__ = ["Call", "Verbs", "check_limits"]
 
 Clock = Callable[[], datetime]
 Claims = list[Claim]
@@ -88,6 +89,13 @@ Counts = dict[str, dict[str, int]]
 Pauses = dict[str, datetime]
 
 _COPY_FROM = 50
+_LARGEST = 2**30 - 1
+
+
+def check_limits(max_payload: object, max_crashes: object) -> tuple[int, int]:
+    """How large a payload may be, and how often a job may crash."""
+    most = check_whole(max_payload, "max_payload", 1, _LARGEST)
+    return most, check_whole(max_crashes, "max_crashes", 1, 1_000)
 
 
 class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, FigureVerbs):
@@ -104,9 +112,9 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         max_payload: int = MAX_PAYLOAD,
         max_crashes: int = upkeep.MAX_CRASHES,
     ) -> None:
-        self._max_crashes = check_whole(max_crashes, "max_crashes", 1, 1_000)
+        self._max_payload, self._max_crashes = check_limits(max_payload, max_crashes)
         self._can, self._memory, self._clock = can, memory, clock
-        self._owner, self._inside, self._max_payload = owner, inside, max_payload
+        self._owner, self._inside = owner, inside
         self._worker = (os.getpid(), _fresh_worker())
 
     @property
@@ -202,7 +210,7 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
 
     def enqueue_many(self, jobs: Iterable[NewJob]) -> Call[Answers]:
         """Store many jobs in one transaction: all or none; each is answered inserted or duplicate, in their order."""
-        jobs = list(jobs)
+        jobs = list(many(jobs, "jobs"))
         for at, job in enumerate(jobs):
             if not isinstance(job, NewJob):
                 raise FieldTypeError(
@@ -341,7 +349,7 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
 
     def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:
         """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""
-        job_id, why, now = check_id(id), clean_error(reason, 200), self._now()
+        job_id, why, now = check_id(id), reason_of(reason), self._now()
         return Call(lambda _: people.cancel(job_id, why, self._can, now=now, inside=self._inside))
 
     def promote(self, limit: int = 1_000) -> Call[int]:

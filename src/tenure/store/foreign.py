@@ -7,6 +7,7 @@ statement by itself; where the driver opens transactions by itself, one is begun
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -30,15 +31,31 @@ def foreign_capabilities(store: Store) -> Capabilities:
 
 
 def is_async(connection: object) -> bool:
-    """Whether a caller's connection is one to be awaited."""
+    """Whether a caller's connection is one to be awaited; what only leads to a connection is refused."""
     names = {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(connection).__mro__}
+    for name in names & _LEADS_TO_ONE.keys():
+        raise UsageError(
+            f"a {name} is no connection, and has no transaction of its own; pass the connection: {_LEADS_TO_ONE[name]}"
+        )
     return bool(names & _ASYNC)
 
 
 _ASYNC = {
     "psycopg.AsyncConnection", "asyncpg.Connection", "asyncpg.PoolConnectionProxy", "aiosqlite.Connection",
-    "sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession",
+    "sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession", "sqlalchemy.async_scoped_session",
 }  # fmt: skip
+_LEADS_TO_ONE = {
+    "sqlalchemy.Engine": "with engine.begin() as connection: …",
+    "sqlalchemy.AsyncEngine": "async with engine.begin() as connection: …",
+    "sqlalchemy.sessionmaker": "with maker.begin() as session: …",
+    "sqlalchemy.async_sessionmaker": "async with maker.begin() as session: …",
+    "sqlite3.Cursor": "cursor.connection",
+    "aiosqlite.Cursor": "the one it was made by",
+    "psycopg.BaseCursor": "cursor.connection",
+    "psycopg_pool.ConnectionPool": "with pool.connection() as connection: …",
+    "psycopg_pool.AsyncConnectionPool": "async with pool.connection() as connection: …",
+    "asyncpg.Pool": "async with pool.acquire() as connection: …",
+}
 
 
 def runner(connection: Any, store: Store) -> Runner:
@@ -49,6 +66,7 @@ def runner(connection: Any, store: Store) -> Runner:
         case "psycopg", "postgres":
             return _Psycopg(raw, store.dialect.statements)
         case "sqlite3", "sqlite":
+            _check_open(raw)
             cursor = raw.cursor()
             cursor.row_factory = None
             _check_path(cursor.execute("PRAGMA database_list").fetchall(), store)
@@ -65,10 +83,13 @@ async def async_runner(connection: Any, store: Store) -> AsyncRunner:
         case "psycopg", "postgres":
             return _AsyncPsycopg(raw, store.dialect.statements)
         case "asyncpg", "postgres":
+            if raw.is_closed():
+                raise _closed()
             if not raw.is_in_transaction():
                 raise _no_transaction("async with connection.transaction(): …")
             return _Asyncpg(raw, store.dialect.statements)
         case "aiosqlite", "sqlite":
+            _check_open(raw)
             async with raw.cursor() as cursor:
                 cursor.row_factory = None
                 await cursor.execute("PRAGMA database_list")
@@ -189,8 +210,17 @@ def _with_now(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_psycopg(connection: Any) -> None:
+    if connection.closed:
+        raise _closed()
     if connection.autocommit and connection.info.transaction_status.name == "IDLE":
         raise _no_transaction("with connection.transaction(): …")
+
+
+def _check_open(connection: Any) -> None:
+    try:
+        _ = connection.in_transaction
+    except (sqlite3.ProgrammingError, ValueError):  # sqlite3 says the one, aiosqlite the other
+        raise _closed() from None
 
 
 def _check_sqlite_mode(connection: Any) -> None:
@@ -210,6 +240,12 @@ def _check_path(rows: Any, store: Any) -> None:
 def _no_transaction(how: str) -> UsageError:
     return UsageError(
         f"the connection has no transaction open, so nothing would commit together; begin one first: {how}"
+    )
+
+
+def _closed() -> UsageError:
+    return UsageError(
+        "this connection is closed, so nothing can commit with it; open it again, or use another"
     )
 
 
@@ -238,6 +274,8 @@ def _unwrap(connection: Any) -> Any:
         return connection
     if hasattr(connection, "get_bind"):
         connection = connection.connection()
+    elif connection.closed:
+        raise _closed()
     elif not connection.in_transaction():
         connection.begin()
     return connection.connection.driver_connection
@@ -248,6 +286,8 @@ async def _aunwrap(connection: Any) -> Any:
         return connection
     if hasattr(connection, "get_bind"):
         connection = await connection.connection()
+    elif connection.closed:
+        raise _closed()
     elif not connection.in_transaction():
         await connection.begin()
     raw = (await connection.get_raw_connection()).driver_connection
