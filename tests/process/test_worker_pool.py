@@ -66,6 +66,7 @@ def test_a_child_leaves_after_so_many_jobs_and_another_takes_its_place(scene: Sc
     assert len({note.pid for note in scene.notes()}) > 1
     assert {(job.attempt, job.crashes) for job in scene.jobs(jobs)} == {(1, 0)}
     assert "was killed" not in pool.log
+    assert "though nobody told it to" not in pool.log
     pool.send(signal.SIGTERM)
     assert pool.left() == 0
 

@@ -1,7 +1,8 @@
 """A pool: one parent that keeps N worker processes alive.
 
-A child that dies is started again, after half a second, then after longer and longer rests; the parent tells the store
-who had been running what, so nothing waits for a lease. Signals are passed on. Children leave when their parent is gone.
+A child that dies, or leaves though nobody told it to, is started again, after half a second, then after longer and longer rests;
+one that has run its share of jobs, at once. The parent tells the store who had been running what, so nothing waits for a lease.
+Signals are passed on. Children leave when their parent is gone.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from tenure.worker.address import surroundings
 from tenure.worker.marks import folder_of, forget, read_marks
 from tenure.worker.settings import WorkerSettings
 
-__all__ = ["NUMBER", "PARENT", "Pool"]
+__all__ = ["MADE_ROOM", "NUMBER", "PARENT", "Pool"]
 
 PARENT = "TENURE_POOL_PARENT"
 """The variable that tells a pool's worker who its parent is."""
 NUMBER = "TENURE_POOL_NUMBER"
 """The variable that tells a pool's worker which of them it is, from 0; who takes a dead one's place has its number."""
+MADE_ROOM = 75
+"""How a child leaves that has worked, and makes room for a fresh one."""
 
 log = logging.getLogger("tenure")
 _LOOK = 0.1
@@ -139,8 +142,12 @@ class Pool:
         place.process = None
         code = process.returncode
         lived = time.monotonic() - place.since
-        if code == 0:
+        if code == MADE_ROOM:
             place.rest, place.due = 0.0, 0.0
+        elif code == 0:
+            if not self._stops:
+                place.rest_longer(anew=lived > _STEADY)
+                log.warning("pool: process %d left though nobody told it to; it is started again in %g s", process.pid, place.rest)  # fmt: skip
         elif self._stops:
             # Reported when all are gone: one that is still to be killed may be holding up the database.
             # By SIGTERM ends who was told to before it could listen: it had only been starting.

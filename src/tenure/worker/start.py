@@ -30,8 +30,8 @@ from tenure.kinds import Kinds
 from tenure.logs import log_alike
 from tenure.newjob import check_whole
 from tenure.service import Service
+from tenure.worker.pool import MADE_ROOM, Pool
 from tenure.worker.pool import PARENT as _POOL_PARENT
-from tenure.worker.pool import Pool
 from tenure.worker.run import Middleware
 from tenure.worker.settings import WorkerSettings, lines_of, positive_span
 from tenure.worker.turn import Front, InTurn
@@ -126,7 +126,10 @@ def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
         if several and app.address is not None:
             Pool(app.address, app.open, processes, settings, place=app.url).run()
         else:
-            run_here(make_worker(app, settings), settings)
+            worker = make_worker(app, settings)
+            run_here(worker, settings)
+            if worker.made_room and os.environ.get(_POOL_PARENT) == str(os.getppid()):
+                sys.exit(MADE_ROOM)
 
 
 def run_here(worker: Worker, settings: WorkerSettings, front: Front | None = None) -> None:

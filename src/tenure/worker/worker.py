@@ -80,6 +80,8 @@ class Worker:
         self._stops = 0
         self.grace = settings.grace.total_seconds()
         """How long stopping may take, in seconds; less is left where others had to stop first."""
+        self.made_room = False
+        """Whether it stopped by itself, for a fresh one to take its place."""
         self.on_stop: Callable[[], None] | None = None
         """Called when it is told to stop; the first to know."""
         self._ended = self._ended_apart = 0
@@ -354,6 +356,7 @@ class Worker:
     def _make_room(self) -> None:
         """Stop, if this worker has run as many jobs as it may, or uses too much memory."""
         if not self._stops and used_up(self._settings, self._ended + self._ended_apart, self.name):
+            self.made_room = True
             self.stop()
 
     def _left(self) -> int:
