@@ -1,7 +1,8 @@
 """Makes the pictures of docs/dashboard.md: `make screenshots`.
 
 A shop's queues on a file of their own, worked on by a real worker for a few seconds, so that every page has something to
-show; then each page in a real Chromium, 1280 pixels wide.
+show; then each page in a real Chromium, 1280 pixels wide, the overview as tall as all its charts. Names of pictures, given to
+the module, make these alone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +32,8 @@ __all__ = ["main"]
 
 _INTO = Path(__file__).parents[3] / "docs" / "screenshots"
 _SECONDS = 8.0
+_CHARTS = 7
+"""On the overview, and so in its picture."""
 _WORKER = "yesterday's worker"
 # Where this machine keeps things is nobody's business.
 _PLACES = """folders => {
@@ -139,8 +142,8 @@ def _stand(q: tenure.Queue, clock: MovedClock, minute: int) -> None:
     q.settle_many((claim, tenure.Done()) for claim in q.claim(500))
 
 
-def main() -> int:
-    """Make them all; 1 where there is no Chromium."""
+def main(wanted: Sequence[str] = ()) -> int:
+    """Make them all, or those that are wanted; 1 where there is no Chromium."""
     found = chromium.find()
     if found is None:
         print(chromium.MISSING)  # noqa: T201 - a command's answer
@@ -152,7 +155,7 @@ def main() -> int:
         past(f"sqlite:///{folder}/shop.db")
         worker = Working(house.app, {"concurrency": 12})
         try:
-            _shoot(found, house, work, folder)
+            _shoot(found, house, work, folder, wanted)
         finally:
             worker.stop()
             with ThreadPoolExecutor(1) as elsewhere:
@@ -160,10 +163,10 @@ def main() -> int:
     return 0
 
 
-def _shoot(found: str, house: House, work: Callable[[], None], folder: str) -> None:
+def _shoot(found: str, house: House, work: Callable[[], None], folder: str, wanted: Sequence[str]) -> None:
     from playwright.sync_api import sync_playwright
 
-    from tests.dashboard.pages.tab import launch, opened
+    from tests.dashboard.pages.tab import PHONE, launch, opened
 
     served = house.serve()
     work()
@@ -180,13 +183,12 @@ def _shoot(found: str, house: House, work: Callable[[], None], folder: str) -> N
     with sync_playwright() as playwright:
         browser = launch(playwright, found)
         root = f"http://127.0.0.1:{served.port}"
-        for name, route in pages.items():
-            with opened(browser, root) as tab:
-                _picture(tab.go(route), name, folder)
-        with opened(browser, root, scheme="light") as tab:
-            _picture(tab.go("overview"), "overview-light", folder)
-        with opened(browser, root, size=(400, 800)) as tab:
-            _picture(tab.go("overview"), "phone", folder)
+        looks: dict[str, dict[str, Any]] = {name: {} for name in pages}
+        looks |= {"overview-light": {"scheme": "light"}, "phone": {"size": PHONE}}
+        for name, look in looks.items():
+            if not wanted or name in wanted:
+                with opened(browser, root, **look) as tab:
+                    _picture(tab.go(pages.get(name, "overview")), name, folder)
         browser.close()
 
 
@@ -194,9 +196,22 @@ def _picture(page: Page, name: str, folder: str) -> None:
     page.locator('[data-live="live"]').wait_for()
     page.locator("#main .panel, #main .scroll, #main .empty, #main .group").first.wait_for()
     page.wait_for_timeout(600)
+    if name.startswith("overview"):
+        _whole(page)
     page.evaluate(_PLACES, [str(Path(__file__).parents[3]), folder])
     page.screenshot(path=str(_INTO / f"{name}.png"))
 
 
+def _whole(page: Page) -> None:
+    """As tall as it takes to see every chart."""
+    charts = page.locator("#main .panel:has(.plot)")
+    assert charts.count() == _CHARTS
+    bottom: Any = charts.last.evaluate("one => one.getBoundingClientRect().bottom + window.scrollY")
+    seen = page.viewport_size
+    assert seen is not None
+    page.set_viewport_size({"width": seen["width"], "height": math.ceil(bottom) + 8})
+    page.wait_for_timeout(600)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
