@@ -52,9 +52,10 @@ if TYPE_CHECKING:
     from tenure.outcome import Bury, Cancel, Cancelled, Crashed, Done, Fail, Outcome, Release, RetryIn, Snooze
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
     from tenure.schedule import Fired, ScheduleSeen
+    from tenure.store.explain import Explanation
     from tenure.store.people import Bulk, Cancels
     from tenure.store.search import Counted, Page
-    from tenure.store.views import Explanation, WorkerSeen
+    from tenure.store.views import WorkerSeen
     from tenure.summaries import summary
 
 __version__ = "0.1.0"
@@ -78,9 +79,10 @@ _HOME = {
     "tenure.outcome": ("Bury", "Cancel", "Cancelled", "Crashed", "Done", "Fail", "Outcome", "Release", "RetryIn", "Snooze"),
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
     "tenure.schedule": ("Fired", "ScheduleSeen"),
+    "tenure.store.explain": ("Explanation",),
     "tenure.store.people": ("Bulk", "Cancels"),
     "tenure.store.search": ("Counted", "Page"),
-    "tenure.store.views": ("Explanation", "WorkerSeen"),
+    "tenure.store.views": ("WorkerSeen",),
     "tenure.summaries": ("summary",),
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

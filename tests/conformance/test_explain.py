@@ -98,6 +98,7 @@ def test_a_job_whose_lease_ran_out_is_explained_as_overdue(cq: tenure.Queue, clo
 def test_a_delayed_job_is_explained_with_when_it_is_due(cq: tenure.Queue, clock: MovedClock) -> None:
     job_id = cq.enqueue("k", delay="10m").id
     clock.advance("3m")
+    cq.beat("w1")
     told = cq.explain(job_id)
     assert (told.code, str(told)) == ("scheduled", "It is due in 7m.")
 
@@ -192,3 +193,53 @@ def test_the_next_job_has_nobody_in_front_of_it(q: tenure.Queue) -> None:
     job_id = q.enqueue("k").id
     q.enqueue("k")
     assert "It is ready; 0 jobs of its queue" in str(q.explain(job_id))
+
+
+@pytest.mark.parametrize("state", ["scheduled", "waiting"])
+def test_a_job_that_is_not_ready_yet_is_told_what_will_stand_in_its_way_then(
+    q: tenure.Queue, state: str
+) -> None:
+    job_id = job_in(q, state, queue="mail")
+    assert "No worker has reported itself lately" in str(q.explain(job_id))
+    q.beat("w1", kinds=["holder"])
+    assert "No live worker takes kind 'k' from queue 'mail'; 1 worker lives." in str(q.explain(job_id))
+    q.beat("w2", kinds=["k"])
+    assert not {"worker", "paused"} & set(str(q.explain(job_id)).split())
+    q.pause("mail")
+    told = q.explain(job_id)
+    assert told.code == state
+    assert str(told).count("Queue 'mail' is paused since") == 1
+
+
+def test_a_job_behind_a_head_that_cannot_run_is_told_why_the_head_does_not(q: tenure.Queue) -> None:
+    head = q.enqueue("h", queue="slow", group="g").id
+    behind = q.enqueue("k", queue="fast", group="g").id
+    q.beat("w1", queues=["fast"])
+    assert "No live worker takes kind 'h' from queue 'slow'" in str(q.explain(behind))
+    q.beat("w2")
+    q.pause("slow")
+    assert f"{head} (ready). Queue 'slow' is paused since" in str(q.explain(behind))
+    q.resume("slow")
+    take(q, head)
+    q.pause("slow")
+    assert "paused" not in str(q.explain(behind))
+
+
+@pytest.mark.parametrize("state", ["scheduled", "waiting", "ready"])
+def test_a_job_past_its_expiry_is_told_to_be_ended(cq: tenure.Queue, clock: MovedClock, state: str) -> None:
+    job_id = job_in(cq, state, expires_in="10m")
+    assert cq.explain(job_id).code == state
+    clock.advance("12m")
+    told = cq.explain(job_id)
+    assert told.code == "expired"
+    assert "It expired 2m ago" in str(told)
+    assert "ends it as cancelled" in str(told)
+    assert cq.expire() == 1
+    assert cq.explain(job_id).code == "cancelled"
+
+
+def test_a_tried_job_past_its_expiry_is_told_to_end_as_dead(cq: tenure.Queue, clock: MovedClock) -> None:
+    job_id = cq.enqueue("k", expires_in="10m").id
+    cq.settle(take(cq, job_id), tenure.Fail("no", retry_in="5m"))
+    clock.advance("10m")
+    assert "ends it as dead" in str(cq.explain(job_id))

@@ -69,12 +69,13 @@ from tenure.store import claim as claims_of
 from tenure.store import groups, people, presence, upkeep, views
 from tenure.store.dialect import Capabilities
 from tenure.store.enqueue import enqueue, enqueue_plain, holder
+from tenure.store.explain import Explanation, explain
 from tenure.store.lanes import LaneMemory
 from tenure.store.people import Bulk
 from tenure.store.plan import Plan
 from tenure.store.pulse import Pulse, pulse
 from tenure.store.settle import settle
-from tenure.store.views import Explanation, WorkerSeen
+from tenure.store.views import WorkerSeen
 
 __all__ = ["Call", "Verbs", "check_limits"]
 
@@ -497,7 +498,7 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
     def explain(self, id: str) -> Call[Explanation]:
         """Why is this job not running?"""
         job_id, now = check_id(id), self._now()
-        return Call(lambda _: views.explain(job_id, now=now), reads=True)
+        return Call(lambda _: explain(job_id, now=now), reads=True)
 
     def next_due(self) -> Call[float | None]:
         """Seconds until a scheduled job is due or a lease runs out: 0.0 if one is overdue, None if there is neither."""

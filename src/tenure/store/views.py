@@ -1,23 +1,20 @@
-"""Reads for people: counts, get, history, request, workers, and explain: why is this job not running?"""
+"""Reads for people: counts, get, history, request, paused queues, workers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from tenure.clock import from_micros
-from tenure.duration import spell
 from tenure.job import Attempt, JobId, JobSeen, Request, State
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import ALIVE
 
 __all__ = [
-    "Explanation",
     "WorkerSeen",
     "counts",
-    "explain",
     "get",
     "history",
     "next_due",
@@ -25,8 +22,6 @@ __all__ = [
     "request",
     "workers",
 ]
-
-_AHEAD = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +42,6 @@ class WorkerSeen:
     def knows(self, queue: str, kind: str) -> bool:
         """Whether it would take jobs of this kind from this queue."""
         return (self.kinds is None or kind in self.kinds) and (self.queues is None or queue in self.queues)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a job is not running: a code for programs, sentences for people, the job itself if there is one."""
-
-    code: str
-    reasons: tuple[str, ...]
-    job: JobSeen | None
-
-    def __str__(self) -> str:
-        return " ".join(self.reasons)
 
 
 def counts(queues: Iterable[str] | None, cap: int | None) -> Plan[dict[str, dict[str, int]]]:
@@ -135,111 +118,3 @@ def workers(*, now: int | None, alive: int = ALIVE) -> Plan[list[WorkerSeen]]:
         )
         for i, started, seen, queues, kinds, about in answer.rows
     ]
-
-
-def explain(job_id: JobId, *, now: int | None) -> Plan[Explanation]:
-    """Why is this job not running? The first thing that stands in its way, in words."""
-    job = yield from get(job_id)
-    answer = yield Statement("clock", {"now": now}, alone=True, reads=True)
-    moment = from_micros(answer.rows[0][0])
-    if job is None:
-        return Explanation(
-            "unknown", ("No job has this id: it was never stored, or it was deleted since.",), None
-        )
-    match job.state:
-        case State.DONE | State.DEAD | State.CANCELLED:
-            return _explain_finished(job, moment)
-        case State.RUNNING:
-            told = _explain_running(job, moment)
-        case State.SCHEDULED:
-            told = _explain_scheduled(job, moment)
-        case State.WAITING:
-            told = yield from _explain_waiting(job)
-        case State.READY:
-            told = yield from _explain_ready(job, now)
-    return Explanation(told.code, (*told.reasons, *_explain_crashes(job)), job)
-
-
-def _ago(moment: datetime | None, now: datetime) -> str:
-    return "some time" if moment is None else spell(max(now - moment, timedelta(0)))
-
-
-def _explain_crashes(job: JobSeen) -> list[str]:
-    words = []
-    if job.crashes:
-        times = "once" if job.crashes == 1 else f"{job.crashes} times"
-        words.append(f"It has crashed {times}: it is run apart from others.")
-    if job.suspect:
-        words.append(
-            "A worker that held it vanished, and nobody knows whether it had started: it is run apart from others."
-        )
-    return words
-
-
-def _explain_finished(job: JobSeen, now: datetime) -> Explanation:
-    words = [f"It is {job.state} since {_ago(job.finished_at, now)}."]
-    if job.reason:
-        words.append(f"Reason: {job.reason}.")
-    if job.error:
-        words.append(f"Last error: {job.error}")
-    if job.state is not State.DONE:
-        words.append("replay starts it anew.")
-    return Explanation(job.state.value, tuple(words), job)
-
-
-def _explain_running(job: JobSeen, now: datetime) -> Explanation:
-    words = [
-        f"It is running on worker {job.worker} since {_ago(job.started_at, now)}, attempt {job.attempt}."
-    ]
-    overdue = job.lease_until is not None and job.lease_until < now
-    if overdue:
-        words.append(
-            f"Its lease ran out {_ago(job.lease_until, now)} ago: the next claim or reclaim takes it back."
-        )
-    if job.cancel_asked_at is not None:
-        words.append(f"It was asked to cancel {_ago(job.cancel_asked_at, now)} ago.")
-    return Explanation("overdue" if overdue else "running", tuple(words), job)
-
-
-def _explain_scheduled(job: JobSeen, now: datetime) -> Explanation:
-    if job.run_at <= now:
-        words = [f"It was due {_ago(job.run_at, now)} ago: the next claim or promote makes it ready."]
-    else:
-        words = [f"It is due in {spell(job.run_at - now)}."]
-    if job.attempt:
-        words.append(
-            f"It waits to be tried again after attempt {job.attempt} of {job.max_attempts} failed: {job.error}"
-        )
-    return Explanation("scheduled", tuple(words), job)
-
-
-def _explain_waiting(job: JobSeen) -> Plan[Explanation]:
-    answer = yield Statement("group_line", {"group_key": job.group}, alone=True, reads=True)
-    holders = [f"{i} ({state})" for i, state, _ in answer.rows]
-    words = [f"It waits in group {job.group!r}, which lets {job.group_limit} run at a time."]
-    words.append(
-        f"Its slots are held by {', '.join(holders)}."
-        if holders
-        else "Its slots are free: the next claim makes it ready."
-    )
-    return Explanation("waiting", tuple(words), job)
-
-
-def _explain_ready(job: JobSeen, now: int | None) -> Plan[Explanation]:
-    stopped = yield from paused()
-    if job.queue in stopped:
-        return Explanation(
-            "paused", (f"Queue {job.queue!r} is paused since {stopped[job.queue]:%Y-%m-%d %H:%M} UTC.",), job
-        )
-    seen = yield from workers(now=now)
-    if seen and not any(w.takes(job) for w in seen):
-        words = (
-            f"No live worker takes kind {job.kind!r} from queue {job.queue!r}; {len(seen)} workers live.",
-        )
-        return Explanation("no_worker", words, job)
-    answer = yield Statement("ahead", {"id": job.id, "limit": _AHEAD}, alone=True, reads=True)
-    ahead: int = answer.rows[0][0]
-    more = "+" if ahead >= _AHEAD else ""
-    words_ahead = f"It is ready; {ahead}{more} jobs of its queue stand in front of it."
-    hint = () if seen else ("No worker has reported itself lately; a bare claim loop does not.",)
-    return Explanation("ready", (words_ahead, *hint), job)
