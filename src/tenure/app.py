@@ -41,6 +41,7 @@ from tenure.store.upkeep import MAX_CRASHES
 from tenure.transactions import AppTransaction, AsyncAppTransaction, app_transaction
 from tenure.worker.address import address_of, loading
 from tenure.worker.run import Middleware
+from tenure.worker.settings import RunTerms
 
 __all__ = ["App", "Standing"]
 
@@ -345,7 +346,7 @@ class App:
         """Enqueue inside your own transaction: `app.using(connection).enqueue(next.call(…))` commits or rolls back with it."""
         return app_transaction(self, connection)
 
-    def run(self, **settings: Any) -> None:
+    def run(self, **settings: Unpack[RunTerms]) -> None:
         """Work until told to stop (SIGTERM, SIGINT): `app.run(concurrency=50, queues=["mail:10", "*:4"], processes=2)`."""
         from tenure.worker.start import start
 

@@ -263,7 +263,7 @@ class AsyncpgConnection(Protocol):
 class ClaimOwner(Protocol):
     """Who made a claim, and can settle it in somebody's transaction."""
 
-    def settle_in(self, claim: Claim, connection: object, outcome: Any) -> Any:
+    def settle_in(self, claim: Claim, connection: object, outcome: Outcome) -> Any:
         """Settle inside the caller's transaction: None, or something to await where the connection is async."""
         ...
 
@@ -327,11 +327,13 @@ class Claim:
         return JobSeen.of((*self._row, State.RUNNING, self.worker, *_UNTOLD))
 
     @overload
-    def settle_in(self, connection: SyncConnection, outcome: Any) -> None: ...
+    def settle_in(self, connection: SyncConnection, outcome: Outcome) -> None: ...
     @overload
-    def settle_in(self, connection: AsyncConnection | AsyncpgConnection, outcome: Any) -> Awaitable[None]: ...
+    def settle_in(
+        self, connection: AsyncConnection | AsyncpgConnection, outcome: Outcome
+    ) -> Awaitable[None]: ...
 
-    def settle_in(self, connection: Any, outcome: Any) -> Any:
+    def settle_in(self, connection: Any, outcome: Outcome) -> Any:
         """Settle inside the caller's own transaction: its writes and the job's end commit together.
 
         Raises ClaimLost if the claim was taken away, so that the transaction rolls back. Await it where the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Coroutine
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, assert_type
 
 import aiosqlite
@@ -33,6 +33,12 @@ async def bare_context(ctx: tenure.Context, to: str) -> bytes:
 
 @app.job
 def bare_sync_context(ctx: tenure.Context, to: str) -> float:
+    return ctx.attempt / len(to)
+
+
+@app.job
+def context_last(to: str, ctx: tenure.Context) -> float:
+    """Type checkers take its context for an argument: it belongs first."""
     return ctx.attempt / len(to)
 
 
@@ -97,6 +103,18 @@ def transactions(mine: sqlite3.Connection, theirs: aiosqlite.Connection) -> None
     assert_type(app.using(mine), AppTransaction)
     assert_type(app.using(mine).enqueue(bare_async.call("a")), tenure.Enqueued)
     assert_type(app.using(theirs), AsyncAppTransaction)
+
+
+async def settles(ctx: tenure.Context, mine: sqlite3.Connection, theirs: aiosqlite.Connection) -> None:
+    assert_type(ctx.claim.settle_in(mine, tenure.Done("a")), None)
+    ctx.claim.settle_in(mine, tenure.Bury("no use"))
+    await ctx.claim.settle_in(theirs, tenure.Fail("no", retry_in="1h"))
+
+
+def a_worker_s_terms() -> None:
+    app.run()
+    app.run(concurrency=50, queues=["mail:10", "*:4"], processes=2)
+    app.run(lease="30s", poll=0.5, grace=timedelta(seconds=5), max_jobs=None, janitor=False)
 
 
 @app.middleware

@@ -5,6 +5,7 @@ An ignore that hides nothing is itself an error there, so every line is proven t
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import date
 
 import tenure
@@ -14,6 +15,7 @@ from tests.typing.accepted import (
     bare_context,
     bare_sync,
     bare_sync_context,
+    context_last,
     full_async,
     full_context,
     full_sync,
@@ -75,6 +77,24 @@ def options_and_terms() -> None:
     app.cron("* * * * *")(print)  # type: ignore[type-var]
     app.enqueue_many([bare_async])  # type: ignore[list-item]
     app.enqueue(bare_async)  # type: ignore[arg-type]
+
+
+def outcomes(ctx: tenure.Context, mine: sqlite3.Connection) -> None:
+    ctx.claim.settle_in(mine, "nonsense")  # type: ignore[call-overload]
+    ctx.claim.settle_in(mine, tenure.Done)  # type: ignore[call-overload]
+    ctx.claim.settle_in(mine, tenure.RetryIn("1h"))  # type: ignore[call-overload]
+    ctx.claim.settle_in(mine)  # type: ignore[call-overload]
+
+
+def a_worker_s_terms() -> None:
+    app.run(concurrencyy=3)  # type: ignore[call-arg]
+    app.run(concurrency="3")  # type: ignore[arg-type]
+    app.run(queues=5)  # type: ignore[arg-type]
+    app.run(5)  # type: ignore[call-arg]
+
+
+def a_context_that_is_not_first() -> None:
+    context_last.enqueue("a")  # type: ignore[call-arg]
 
 
 def results() -> None:

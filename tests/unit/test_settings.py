@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import tenure
 from tenure.worker.pool import child_command
-from tenure.worker.settings import LineTerms, lines_of
+from tenure.worker.settings import LineTerms, RunTerms, lines_of
 from tenure.worker.start import start, worker_settings
 
 
@@ -93,3 +94,18 @@ def test_the_processes_of_a_pool_are_told_what_the_pool_was_told() -> None:
     for option in ("children 3", "child-jobs 4", "max-jobs 5", "max-memory 6", "prefetch 7", "no-janitor"):
         assert f"--{option}" in words
     assert "--child-jobs" not in child_command("shop:app", worker_settings())
+
+
+def test_a_name_that_no_worker_knows_is_refused_with_the_one_that_was_meant() -> None:
+    app = tenure.App()
+    wrong: dict[str, Any] = {"concurrencyy": 3}
+    strange: dict[str, Any] = {"colour": "red"}
+    with pytest.raises(tenure.FieldError, match=r"concurrencyy.*3.*did you mean concurrency\?") as caught:
+        app.run(**wrong)
+    assert isinstance(caught.value, TypeError)
+    with pytest.raises(tenure.FieldError, match=r"colour.*known are child_jobs, .*processes"):
+        app.run(**strange)
+
+
+def test_every_term_of_a_worker_is_one_that_people_may_write() -> None:
+    assert set(RunTerms.__annotations__) == {*inspect.signature(worker_settings).parameters, "processes"}

@@ -51,7 +51,7 @@ class _Owner:
     def __init__(self, app: Any) -> None:
         self._app = app
 
-    def settle_in(self, claim: Claim, connection: object, outcome: Any) -> Any:
+    def settle_in(self, claim: Claim, connection: object, outcome: Outcome) -> Any:
         """Settle inside the caller's transaction."""
         return self._app.claim_owner.settle_in(claim, connection, outcome)
 

@@ -7,20 +7,56 @@ queue that is not named. Without any, one line of `concurrency` slots takes from
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypedDict
 
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, FieldTypeError
 from tenure.newjob import check_name, check_whole
 
-__all__ = ["LineTerms", "WorkerSettings", "lines_of"]
+__all__ = ["LineTerms", "RunTerms", "WorkerSettings", "WorkerTerms", "check_terms", "lines_of"]
 
 MAX_CONCURRENCY = 10_000
 DEFAULT_CONCURRENCY = 50
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _LIKE_A_NUMBER = re.compile(r"[+-]?\d*[.,]?\d*")
+
+
+class WorkerTerms(TypedDict, total=False):
+    """What a worker may be told, as people write it: see `WorkerSettings`."""
+
+    concurrency: int | None
+    queues: Sequence[str] | None
+    lease: Duration | None
+    poll: Duration
+    prefetch: int
+    settle_delay: Duration
+    grace: Duration
+    children: int
+    child_jobs: int | None
+    janitor: bool
+    max_jobs: int | None
+    max_memory: int | None
+
+
+class RunTerms(WorkerTerms, total=False):
+    """The same, and how many processes work so."""
+
+    processes: int
+
+
+def check_terms(given: Mapping[str, object]) -> None:
+    """Raise for a name that is none of `RunTerms`, and say which was meant."""
+    from difflib import get_close_matches
+
+    known = RunTerms.__annotations__
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            fix = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            raise FieldTypeError(name, "is nothing that a worker can be told", given[name], fix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol, Unpack
 
 from tenure.app_schedules import CodeSchedule
 from tenure.client.queue import Queue
@@ -33,7 +33,7 @@ from tenure.service import Service
 from tenure.worker.pool import MADE_ROOM, Pool
 from tenure.worker.pool import PARENT as _POOL_PARENT
 from tenure.worker.run import Middleware
-from tenure.worker.settings import WorkerSettings, lines_of, positive_span
+from tenure.worker.settings import WorkerSettings, WorkerTerms, check_terms, lines_of, positive_span
 from tenure.worker.turn import Front, InTurn
 from tenure.worker.worker import Worker
 
@@ -116,8 +116,9 @@ def make_worker(app: Startable, settings: WorkerSettings, *, address: str | None
     )
 
 
-def start(app: Startable, *, processes: int = 1, **given: Any) -> None:
+def start(app: Startable, *, processes: int = 1, **given: Unpack[WorkerTerms]) -> None:
     """Work until told to stop."""
+    check_terms(given)
     settings = worker_settings(**given)
     several = check_whole(processes, "processes", 1, MAX_PROCESSES) > 1
     if several and app.address is None:
