@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.cli.worker import command
 from tenure.worker.pool import child_command
-from tenure.worker.settings import LineTerms, RunTerms, lines_of
+from tenure.worker.settings import LineTerms, RunTerms, WorkerSettings, lines_of
 from tenure.worker.start import start, worker_settings
 
 
@@ -109,3 +110,9 @@ def test_a_name_that_no_worker_knows_is_refused_with_the_one_that_was_meant() ->
 
 def test_every_term_of_a_worker_is_one_that_people_may_write() -> None:
     assert set(RunTerms.__annotations__) == {*inspect.signature(worker_settings).parameters, "processes"}
+
+
+def test_a_worker_that_is_told_nothing_is_the_same_however_it_is_started() -> None:
+    assert worker_settings() == WorkerSettings()
+    [prefetch] = [option for option in command.params if option.name == "prefetch"]
+    assert prefetch.default == WorkerSettings().prefetch

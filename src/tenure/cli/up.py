@@ -67,9 +67,7 @@ def command(
     from tenure.worker.start import worker_settings
 
     set_up(log_format, log_level)
-    settings = worker_settings(
-        queues=list(queues) or None, concurrency=concurrency, lease=lease, grace=grace, prefetch=3_000
-    )
+    settings = worker_settings(queues=list(queues) or None, concurrency=concurrency, lease=lease, grace=grace)
     if config is None and Path(CONFIG).is_file():
         config = CONFIG
     if config is not None:

@@ -20,6 +20,7 @@ __all__ = ["LineTerms", "RunTerms", "WorkerSettings", "WorkerTerms", "check_term
 
 MAX_CONCURRENCY = 10_000
 DEFAULT_CONCURRENCY = 50
+DEFAULT_PREFETCH = 3_000
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _LIKE_A_NUMBER = re.compile(r"[+-]?\d*[.,]?\d*")
 
@@ -80,7 +81,7 @@ class WorkerSettings:
     lines: tuple[LineTerms, ...] = (LineTerms(None, None, DEFAULT_CONCURRENCY),)
     lease: timedelta = timedelta(seconds=30)
     poll: timedelta = timedelta(seconds=5)
-    prefetch: int = 3_000
+    prefetch: int = DEFAULT_PREFETCH
     """The most jobs a line holds beyond its slots; it holds as many as it starts within a tenth of a second."""
     settle_delay: timedelta = timedelta(milliseconds=10)
     grace: timedelta = timedelta(seconds=25)

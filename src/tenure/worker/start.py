@@ -33,7 +33,14 @@ from tenure.service import Service
 from tenure.worker.pool import MADE_ROOM, Pool
 from tenure.worker.pool import PARENT as _POOL_PARENT
 from tenure.worker.run import Middleware
-from tenure.worker.settings import WorkerSettings, WorkerTerms, check_terms, lines_of, positive_span
+from tenure.worker.settings import (
+    DEFAULT_PREFETCH,
+    WorkerSettings,
+    WorkerTerms,
+    check_terms,
+    lines_of,
+    positive_span,
+)
 from tenure.worker.turn import Front, InTurn
 from tenure.worker.worker import Worker
 
@@ -69,7 +76,7 @@ def worker_settings(
     queues: Sequence[str] | None = None,
     lease: Duration | None = None,
     poll: Duration = "5s",
-    prefetch: int = 1_000,
+    prefetch: int = DEFAULT_PREFETCH,
     settle_delay: Duration = "10ms",
     grace: Duration = "25s",
     children: int = 0,

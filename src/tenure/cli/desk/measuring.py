@@ -131,7 +131,7 @@ def _drain(app: tenure.App, queue: tenure.Queue, seconds: float) -> dict[str, An
 
     app.listen(on_start, WorkerStarted)
     app.listen(on_settled, Settled)
-    settings = worker_settings(janitor=False, grace="10s", prefetch=3_000)
+    settings = worker_settings(janitor=False, grace="10s")
     worker = make_worker(app, settings)
     _work(worker, settings)
     return _speed("drain, one worker, no-op async job", settled, ended - began)
