@@ -77,6 +77,12 @@ class Running:
         lines = notes.read_text().split("\n") if notes.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith(f"{word} ")]
 
+    @property
+    def threads(self) -> set[int]:
+        """Its threads, but for the main one."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return {int(task.name) for task in tasks} - {self.process.pid}
+
     def open_gate(self) -> None:
         (self.folder / "gate").touch()
 

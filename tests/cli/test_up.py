@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from contextlib import suppress
@@ -180,6 +181,14 @@ def test_sync_sources_alone_need_no_worker(tmp_path: Path) -> None:
         up.send(signal.SIGTERM)
         assert up.left() == 0
         assert "has stopped" in up.log
+
+
+@pytest.mark.parametrize("args", [UP, ("janitor", "bot:app")], ids=["up", "janitor"])
+def test_a_signal_is_heard_whichever_thread_takes_it(folder: Path, args: tuple[str, ...]) -> None:
+    with running(folder, *args) as up:
+        until(lambda: up.threads and ("works on" in up.log or args is not UP))
+        os.kill(max(up.threads), signal.SIGTERM)
+        assert up.left() == 0, up.log
 
 
 @pytest.mark.parametrize(

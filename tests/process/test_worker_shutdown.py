@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -43,6 +44,16 @@ def test_told_to_stop_it_gives_back_what_waits_and_claims_nothing_more(scene: Sc
     assert worker.left() == 0
     assert scene.counts == {"done": 1_001, "ready": 1_000}
     assert {(job.attempt, job.crashes) for job in scene.jobs(waiting)} == {(0, 0)}
+
+
+@pytest.mark.parametrize("scene", ["sqlite"], indirect=True)
+def test_a_signal_that_any_of_its_threads_takes_is_heard_while_nothing_happens(scene: Scene) -> None:
+    """Python runs its handler in the main thread, which sleeps: the kernel wakes the thread that it gave the signal to."""
+    worker = scene.start()
+    worker.says("works on")
+    threads = {int(thread.name) for thread in Path(f"/proc/{worker.pid}/task").iterdir()}
+    os.kill(max(threads - {worker.pid}), signal.SIGTERM)
+    assert worker.left() == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])

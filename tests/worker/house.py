@@ -19,7 +19,7 @@ from tests.support.clock import MovedClock
 
 __all__ = ["PATIENCE", "Heard", "House", "Working", "crash_once", "stands", "until"]
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def until(fact: Callable[[], object], what: str = "it never came true", patience: float = PATIENCE) -> None:

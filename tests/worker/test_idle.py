@@ -27,24 +27,25 @@ def _share(pid: int, seconds: float) -> float:
 
 
 def test_an_idle_worker_uses_hardly_any_processor_and_hears_of_a_job_from_another_process(
-    parent_house: House,
+    parent_house: House, tmp_path: Path
 ) -> None:
     from tests.worker import apps
 
     parent_house.queue.counts()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tenure", "worker", "tests.worker.apps:app"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    log = tmp_path / "worker.log"
+    with log.open("wb") as told:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tenure", "worker", "tests.worker.apps:app"], stdout=told, stderr=told
+        )
     try:
-        until(parent_house.queue.workers)
+        until(lambda: "works on" in log.read_text() or process.poll() is not None, "it never began")
+        assert process.poll() is None, log.read_text()
         assert apps.plain_where.enqueue().result(PATIENCE) == process.pid
         until(lambda: _share(process.pid, 1.5) < 0.03, "it is never idle")
         assert apps.plain_where.enqueue().result(PATIENCE) == process.pid
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(PATIENCE) == 0, log.read_text()
 
 
 class _NothingNew:

@@ -19,7 +19,7 @@ def _rows(house: House) -> list[int]:
 
 def _name(house: House) -> str:
     schema = house.url.partition("?schema=")[2]
-    return f'"{schema}_effects"' if house.store == "postgres" else "effects"
+    return f'"{schema}".effects' if house.store == "postgres" else "effects"
 
 
 def _insert(house: House, db: object, n: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
 from queue import SimpleQueue
 from typing import Protocol
@@ -15,6 +16,8 @@ from tenure.janitor.settings import JanitorSettings
 from tenure.kinds import Kinds
 
 __all__ = ["run_alone"]
+
+_LOOK_UP = 0.2
 
 
 class Tended(Protocol):
@@ -48,7 +51,8 @@ def run_alone(app: Tended, *, once: bool) -> dict[str, int]:
             s: signal.signal(s, lambda number, _: told.put(number)) for s in (signal.SIGTERM, signal.SIGINT)
         }
         janitor.start()
-        told.get()
+        while told.empty():  # another thread may take the signal, and then nothing wakes this one
+            time.sleep(_LOOK_UP)
         janitor.stop()
         janitor.join(30)
         for number, handler in before.items():

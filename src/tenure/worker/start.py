@@ -41,6 +41,7 @@ from tenure.worker.settings import (
     lines_of,
     positive_span,
 )
+from tenure.worker.signals import awake
 from tenure.worker.turn import Front, InTurn
 from tenure.worker.worker import Worker
 
@@ -163,7 +164,7 @@ def run_here(worker: Worker, settings: WorkerSettings, front: Front | None = Non
     try:
         if front is not None:
             front.start()
-        asyncio.run(worker.run())
+        asyncio.run(awake(worker.run()))
     finally:
         sys.setswitchinterval(switching)
         end.reached()
