@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,9 @@ def test_the_version_is_told(tmp_path: Path) -> None:
         (["worker", "shop:app"], "the queue is switched off"),
         (["janitor", "nosuch:app", "--once"], "there is no module 'nosuch' here"),
         (["janitor", "shop:app", "--once"], "the queue is switched off"),
+        (["janitor", "--once"], "the queue is switched off"),
+        (["janitor", "shop:app", "--url", "sqlite:///a.db"], "APP and --url both say where the jobs are"),
+        (["janitor", "--once", "--url", "sqlite:///nosuch.db"], "there is no file 'nosuch.db' here"),
         (["worker", "shop:app", "-c", "many"], "'many' is not a valid integer"),
         (["worker", "shop:app", "--processes", "0"], "0 is not in the range"),
         (["worker", "shop:app", "--log", "xml"], "'xml' is not one of 'human', 'json'"),
@@ -157,10 +161,16 @@ def test_the_janitor_does_its_chores_once_and_tells_what_it_moved(
         moved = json.loads(ended.stdout)
         chores = ("promote", "expire", "reclaim", "schedule", "fire", "retain")
         assert [moved[chore] for chore in chores] == [1, 2_300, 0, 1, 0, 0]
+        with tenure.open(url, clock=lambda: datetime(2024, 1, 1, tzinfo=UTC)) as q:
+            q.enqueue("of no app", delay="1h")
+            q.schedule("monthly", "0 0 1 * *", "of no app")
+        bare = tenure_command(shop, "janitor", "--once", "--json", "--url", url, url="none")
+        assert bare.returncode == 0, bare.stderr
+        assert {"promote": 1, "fire": 1, "expire": 0}.items() <= json.loads(bare.stdout).items()
         again = tenure_command(shop, "janitor", "shop:app", "--once", url=url)
         assert [line.split() for line in again.stdout.splitlines()] == [[chore, "0"] for chore in moved]
         with tenure.open(url) as q:
-            assert [s.name for s in q.schedules()] == ["digest"]
+            assert [s.name for s in q.schedules()] == ["digest", "monthly"]
 
 
 def test_a_worker_runs_jobs_and_logs_lines_of_json_that_name_them(shop: Path) -> None:

@@ -33,15 +33,19 @@ class Tended(Protocol):
         ...
 
 
-def run_alone(app: Tended, *, once: bool) -> dict[str, int]:
-    """Do the chores once, or until SIGTERM or SIGINT; how much each moved (-1: it failed)."""
+def run_alone(app: Tended, *, once: bool, fires_all: bool = False) -> dict[str, int]:
+    """Do the chores once, or until SIGTERM or SIGINT; how much each moved (-1: it failed).
+
+    `fires_all`: schedules of any kind are fired, and not only those of kinds that the app knows.
+    """
     moved, failed = Counter[str](), set[str]()
     app.listeners.add(lambda event: moved.update({event.chore: event.moved}), ChoreDone)
     app.listeners.add(lambda event: failed.add(event.chore), ChoreFailed)
     with app.open() as queue:
         janitor = Janitor(
-            queue, app.janitor, listeners=app.listeners, worker=queue.worker, kinds=app.kinds, crons=app.crons
-        )
+            queue, app.janitor, listeners=app.listeners, worker=queue.worker, kinds=app.kinds, crons=app.crons,
+            fires_all=fires_all,
+        )  # fmt: skip
         if once:
             janitor.once()
             return {c.name: -1 if c.name in failed else moved[c.name] for c in janitor.chores}

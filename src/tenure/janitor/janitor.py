@@ -71,10 +71,12 @@ class Janitor(Service):
         kinds: Kinds,
         crons: Sequence[CodeSchedule] = (),
         only_declared: bool = False,
+        fires_all: bool = False,
     ) -> None:
         super().__init__("janitor")
         self._queue, self._settings, self._listeners, self._worker = queue, settings, listeners, worker
-        self._kinds, self._crons = sorted(kinds), list(crons)
+        # Who has no code of its own fires for everybody; otherwise a schedule is left to those who know its kind.
+        self._kinds, self._crons = None if fires_all else sorted(kinds), list(crons)
         self._calm_until, self._fruitless, self._leap = 0.0, _FIRE_SOONEST, Leap()
         look = settings.look_every.total_seconds()
         self.chores = [

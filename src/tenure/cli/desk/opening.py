@@ -51,7 +51,12 @@ class NotFound(click.ClickException):
 def store_options(command: C) -> C:
     """`--url` and `--app`: two ways to say where the jobs are."""
     app = click.option("--app", metavar="MODULE:APP", help="The app whose jobs they are; it knows where they are kept.")  # fmt: skip
-    return click.option("--url", metavar="URL", help=_URL)(app(command))
+    return url_option(app(command))
+
+
+def url_option(command: C) -> C:
+    """`--url`: where the jobs are."""
+    return click.option("--url", metavar="URL", help=_URL)(command)
 
 
 def json_option(command: C) -> C:
