@@ -436,3 +436,50 @@ def test_closing_first_gives_back_what_was_claimed_for_nobody(
 
     loop.wait(claim_leave_and_close())
     assert place.sql("SELECT DISTINCT state, epoch, attempt FROM tenure.jobs") == [("ready", 2, 0)]
+
+
+@everywhere
+@pytest.mark.parametrize("steps", [1, 2, 10])
+def test_calls_whose_commit_is_cancelled_are_told_and_the_next_is_stored(
+    place: Place, loop: Loop, aq: tenure.AsyncQueue, steps: int
+) -> None:
+    """However far it had come: before its first step, on its way into a thread, and there."""
+
+    async def work(release: Callable[[], Any]) -> None:
+        others = asyncio.all_tasks()
+        calls = [asyncio.ensure_future(aq.enqueue("k", unique=unique)) for unique in (None, "a")]
+        for _ in range(steps + 1):
+            await asyncio.sleep(0)
+        committing = asyncio.all_tasks() - others - set(calls)
+        assert len(committing) >= 2
+        for task in committing:
+            task.cancel()
+        await asyncio.wait(committing)
+        release()
+        told = await soon(asyncio.gather(*calls, return_exceptions=True))
+        assert all(isinstance(answer, (tenure.Enqueued, asyncio.CancelledError)) for answer in told)
+        assert (await soon(aq.enqueue("k"))).inserted
+        assert (await soon(aq.enqueue("k", unique="b"))).inserted
+
+    with nobody_can_write(place) as release:
+        loop.wait(work(release))
+
+
+@with_row_locks
+def test_a_call_that_waits_for_somebody_is_told_when_its_waiting_is_cancelled(
+    place: Place, loop: Loop, aq: tenure.AsyncQueue
+) -> None:
+    async def work() -> None:
+        others = asyncio.all_tasks()
+        call = asyncio.ensure_future(aq.enqueue("k", unique="a"))
+        tasks: set[asyncio.Task[Any]] = set()
+        while not any("_insist" in repr(task) for task in tasks):
+            await asyncio.sleep(0.001)
+            tasks = asyncio.all_tasks() - others - {call}
+        for task in tasks:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await soon(call)
+
+    with somebody_is_enqueueing(place, unique="a"):
+        loop.wait(work())

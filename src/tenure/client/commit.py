@@ -11,8 +11,9 @@ transaction; they travel apart from the others, and one that waits is taken out 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol
 
@@ -94,7 +95,7 @@ class GroupCommit:
     def _start(self, keyed: int) -> None:
         """Have what is in line committed: by the thread that rests, or by a new one."""
         if not self._ring(keyed):
-            self._spawn(self._flush(keyed))
+            self._spawn(self._flush(keyed), partial(self._give_up, keyed))
 
     def _ring(self, keyed: int) -> bool:
         """Wake the thread that rests; False: none does."""
@@ -106,14 +107,15 @@ class GroupCommit:
 
     async def _flush(self, keyed: int) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            await self._hop(lambda: self._work(keyed, loop))
-        except BaseException as error:
-            # There is no thread for it: the queue is closed, or this event loop ends.
-            while left := self._take(keyed)[0]:
-                self._tell([(one, error) for one in left])
-            if not isinstance(error, Exception):
-                raise
+        await self._hop(lambda: self._work(keyed, loop))
+
+    def _give_up(self, keyed: int, error: BaseException) -> None:
+        """There is no thread for what is in line: the queue is closed, or this event loop ends."""
+        while left := self._take(keyed)[0]:
+            self._fail(left, error)
+
+    def _fail(self, left: Sequence[Waiting], error: BaseException) -> None:
+        self._tell([(one, error) for one in left])
 
     def _work(self, keyed: int, loop: asyncio.AbstractEventLoop) -> None:
         """Commit what has gathered, until nothing has for a while. In a thread."""
@@ -165,7 +167,7 @@ class GroupCommit:
             if isinstance(outcome, Enqueued):
                 answer.set_result(outcome)
             elif isinstance(outcome, LockBusy):
-                self._spawn(self._insist(row, answer))
+                self._spawn(self._insist(row, answer), partial(self._fail, [(row, answer)]))
             else:
                 answer.set_exception(outcome)
 
@@ -183,7 +185,15 @@ class GroupCommit:
             await asyncio.sleep(rest)
             rest = min(rest * 2, 0.5)
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], give_up: Callable[[BaseException], None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            # Not in the work itself: one that is cancelled before its first step never gets to say anything.
+            self._tasks.discard(task)
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if error is not None:
+                give_up(error)
+
+        task.add_done_callback(ended)
