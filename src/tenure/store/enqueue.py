@@ -214,6 +214,10 @@ def _take_periods(
         holder = yield from _period_holders(asked)
     mine: dict[str, JobId] = {r.id: r.id for r in rows if before.get(str(r.unique_hash)) == r.id}
     lost = {r.id: holder[str(r.unique_hash)] for r in rows if holder[str(r.unique_hash)] != r.id}
+    doubtful = [r for r in rows if again and r.id not in mine and r.id not in lost]
+    if doubtful and answer.changed < len(asked):
+        # The earlier try may have ended while this one waited for its periods, and its jobs may be done by now.
+        mine |= yield from _resolve(doubtful)
     return mine | lost, answer.then
 
 
