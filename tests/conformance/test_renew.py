@@ -71,6 +71,24 @@ def test_lost_claims_are_told_apart_from_held_ones(cq: tenure.Queue, clock: Move
     assert (seen(cq, held.id).lease_until, seen(cq, lost.id).lease_until) == (clock.at("1h"), clock.at("30s"))
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_of_two_claims_of_a_job_each_is_answered_for_itself(
+    cq: tenure.Queue, clock: MovedClock, newest_first: bool
+) -> None:
+    lost = start(cq, worker="w1")
+    clock.advance("1m")
+    cq.reclaim()
+    assert seen(cq, lost.id).crashes == 1
+    [held] = cq.claim(worker="w2")
+    both = [held, lost] if newest_first else [lost, held]
+    job = frozenset([lost.id])
+    assert cq.renew(both, lease="1h") == tenure.Renewed(job, NOTHING, job)
+    assert (seen(cq, held.id).lease_until, seen(cq, held.id).crashes) == (clock.at("1h"), 0)
+    assert cq.renew([held, held]) == tenure.Renewed(job, NOTHING, NOTHING)
+    assert cq.settle(held, tenure.Done())
+    assert cq.renew(both) == tenure.Renewed(NOTHING, NOTHING, job)
+
+
 def test_a_job_asked_to_cancel_is_renewed_and_told(cq: tenure.Queue, clock: MovedClock) -> None:
     asked = start(cq)
     other = start(cq)

@@ -158,17 +158,23 @@ def renew(
     now: int | None,
     max_crashes: int = MAX_CRASHES,
 ) -> Plan[Renewed]:
-    """Push leases forward, and keep that these have started. A row that somebody's transaction holds is passed over: its claim stands, unrenewed."""
+    """Push leases forward, and keep that these have started. A row that somebody's transaction holds is passed over: its claim stands, unrenewed.
+
+    Each claim is answered for itself: where one of a job stands and another is lost, the job is both among the kept and the lost.
+    """
     if not claims:
         return Renewed(frozenset(), frozenset(), frozenset())
     packed = pack_claims(claims)
     params = {"claims": packed, "lease": lease, "started": json.dumps(list(started)), "now": now}
     answer = yield Statement("renew", params, alone=True)
     found: dict[str, bool] = dict(answer.rows)
+    lost: list[Claim] = []
     if len(found) < len(claims):
         answer = yield Statement("held_claims", {"claims": packed}, alone=True, reads=True)
-        found = {**dict(answer.rows), **found}
-    lost = [c for c in claims if c.id not in found]
+        stands = {job_id: epoch for job_id, _, epoch in answer.rows}
+        found = {**{job_id: asked for job_id, asked, _ in answer.rows}, **found}
+        # One that was renewed, and ended before it was looked at again, was kept.
+        lost = [c for c in claims if c.id not in found or stands.get(c.id, c.epoch) != c.epoch]
     yield from absolve(lost, can, now=now, max_crashes=max_crashes)
     return Renewed(
         kept=frozenset(JobId(i) for i in found),
