@@ -12,6 +12,7 @@ from time import monotonic
 import pytest
 
 import tenure
+from tenure.janitor.alone import run_alone
 from tests.support.clock import MovedClock
 from tests.support.places import Place
 from tests.support.states import drain, look, take
@@ -502,3 +503,13 @@ def test_a_sweep_goes_round_all_groups_and_finds_the_forgotten_behind_many_healt
         assert q.counts()["default"]["ready"] == 117
         assert sum(q.promote(limit=25) for _ in range(5)) == 3
         assert q.counts()["default"]["ready"] == 120
+
+
+def test_a_janitor_that_looks_once_looks_at_all_groups(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenure.janitor.janitor._BATCH", 25)
+    app, q = tenure.App(place.url), place.open()
+    q.enqueue_many([tenure.NewJob(kind="k", group=f"g{n:03}") for n in range(120) for _ in range(2)])
+    for group in ("g003", "g060", "g119"):
+        place.sql(f"DELETE FROM tenure.jobs WHERE group_key = '{group}' AND held IS NOT NULL")
+    assert run_alone(app, once=True)["promote"] == 3
+    assert q.counts()["default"]["ready"] == 120

@@ -25,7 +25,16 @@ from tenure.store.open import open_store
 from tenure.store.plan import arun, run
 from tenure.store.upkeep import MAX_CRASHES
 
-__all__ = ["AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "group_commit", "open"]
+__all__ = [
+    "AsyncQueue",
+    "AsyncTransaction",
+    "Queue",
+    "Transaction",
+    "aopen",
+    "group_commit",
+    "is_sweeping",
+    "open",
+]
 
 T = TypeVar("T")
 _THREADS = 8
@@ -65,6 +74,11 @@ async def aopen(
 def group_commit(queue: AsyncQueue) -> GroupCommit:
     """The rows that share this event loop's commits, for who waits for them without a task."""
     return queue._group()  # noqa: SLF001 - for the gateway, and no verb
+
+
+def is_sweeping(queue: Queue) -> bool:
+    """Whether `promote` has looked at some of the groups, and not yet at all of them."""
+    return bool(queue._store.memory.swept_groups)  # noqa: SLF001 - for the janitor, and no verb
 
 
 class _Owner:

@@ -47,7 +47,7 @@ def run_alone(app: Tended, *, once: bool, fires_all: bool = False) -> dict[str, 
             fires_all=fires_all,
         )  # fmt: skip
         if once:
-            janitor.once()
+            janitor.once(goes_round=True)
             return {c.name: -1 if c.name in failed else moved[c.name] for c in janitor.chores}
         # A signal handler must not set an Event: it may have interrupted the very wait for it.
         told: SimpleQueue[int] = SimpleQueue()

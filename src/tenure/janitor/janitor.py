@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
-from tenure.client.queue import Queue
+from tenure.client.queue import Queue, is_sweeping
 from tenure.clock import Leap
 from tenure.errors import StoreUnavailable
 from tenure.events import ChoreDone, ChoreFailed, Fired, Listeners
@@ -78,11 +78,12 @@ class Janitor(Service):
         # Who has no code of its own fires for everybody; otherwise a schedule is left to those who know its kind.
         self._kinds, self._crons = None if fires_all else sorted(kinds), list(crons)
         self._calm_until, self._fruitless, self._leap = 0.0, _FIRE_SOONEST, Leap()
+        self._goes_round = False
         look = settings.look_every.total_seconds()
         self.chores = [
             # Before those that find jobs dead.
             Chore("hook", 3_600.0, lambda: store_hooks(queue, kinds)),
-            Chore("promote", look, lambda: queue.promote(_BATCH)),
+            Chore("promote", look, self._promote),
             Chore("expire", look, lambda: queue.expire(_BATCH)),
             Chore("reclaim", look, self._reclaim),
             Chore("schedule", 3_600.0, self._store_schedules),
@@ -117,8 +118,9 @@ class Janitor(Service):
                 self._put_off()
                 break
 
-    def once(self) -> None:
-        """Every chore, now."""
+    def once(self, *, goes_round: bool = False) -> None:
+        """Every chore, now. `goes_round`: all groups are looked at, for who will not be there to go on with the rest."""
+        self._goes_round = goes_round
         for chore in self.chores:
             chore.due = 0.0
         self.tick()
@@ -153,6 +155,12 @@ class Janitor(Service):
         if moved:
             log.debug("%s: %d moved", chore.name, moved)
             self._listeners.tell(ChoreDone(self._worker, chore.name, moved, seconds))
+
+    def _promote(self) -> int:
+        moved = self._queue.promote(_BATCH)
+        chore = next(c for c in self.chores if c.name == "promote")
+        chore.full = 0 if self._goes_round and is_sweeping(self._queue) else _BATCH
+        return moved
 
     def _reclaim(self) -> int:
         """Not just after an outage or a leap of the clock: workers that live are about to renew what they hold."""
