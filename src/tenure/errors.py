@@ -9,6 +9,7 @@
     ├── ClaimLost                        the claim was taken away; nothing was changed
     ├── JobAsked                         raised by ctx.check(): somebody asked for the job to be cancelled
     ├── JobFailed                        the job whose result was waited for is dead, cancelled or gone
+    ├── ResultNotKept                    the job whose result was waited for is done, and nothing of what it returned was kept
     ├── UsageError                       the call cannot work here (wrong connection, no transaction, …)
     └── StoreError
         ├── StoreURLError                the URL names no store we know
@@ -28,6 +29,7 @@ __all__ = [
     "JobAsked",
     "JobFailed",
     "PayloadError",
+    "ResultNotKept",
     "StoreError",
     "StoreRefused",
     "StoreURLError",
@@ -106,6 +108,14 @@ class JobFailed(TenureError):
     def __init__(self, job_id: str, state: str | None, why: str) -> None:
         self.job_id, self.state = job_id, state
         super().__init__(f"job {job_id} has no result: it is {state or 'gone'}{': ' if why else ''}{why}")
+
+
+class ResultNotKept(TenureError):
+    """The job whose result was waited for is done, and its handler says it returns something, but nothing of it was kept."""
+
+    def __init__(self, job_id: str, why: str) -> None:
+        self.job_id = job_id
+        super().__init__(f"job {job_id} is done, but no result of it was kept: {why}")
 
 
 class ClaimLost(TenureError):

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from tenure.duration import Duration, parse
-from tenure.errors import JobFailed
+from tenure.errors import JobFailed, ResultNotKept
 from tenure.job import Cancelling, JobId, JobSeen, Replayed, State
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ __all__ = ["Job", "Producer"]
 
 R = TypeVar("R")
 _FIRST, _LONGEST = 0.005, 1.0
+_WHY = "it is larger than 64 KiB, or no JSON, or None, or the job was ended without one; its worker's log says more"
+_NEVER = "its kind has keep_result=False; let it keep results, or look at job.get().state"
 
 
 class Producer(Protocol):
@@ -65,7 +67,10 @@ class Job(Generic[R]):
         return await (await self._producer.aqueue()).get(self.id)
 
     def result(self, timeout: Duration | None = None) -> R:
-        """What the handler returned, once it has: JobFailed if it ended otherwise, TimeoutError after `timeout`."""
+        """What the handler returned, once it has: JobFailed if it ended otherwise, TimeoutError after `timeout`.
+
+        ResultNotKept if nothing of it was kept, though the handler's annotation knows no None.
+        """
         for rest in _rests(timeout, self.id):
             job = self.get()
             if job is None or job.state in _ENDED:
@@ -103,6 +108,8 @@ class Job(Generic[R]):
             raise JobFailed(self.id, None, "it was deleted, or never stored")
         if job.state is not State.DONE:
             raise JobFailed(self.id, job.state.value, job.error or job.reason or "")
+        if job.result_text is None and not self._kind.returned.may_be_none:
+            raise ResultNotKept(self.id, _WHY if self._kind.terms.keep_result else _NEVER)
         return cast("R", self._kind.returned.decoded(job.result_text))
 
     def __repr__(self) -> str:

@@ -39,6 +39,14 @@ class Returned:
                 "result", f"is annotated with a type that cannot travel ({cause})", str(self._type)
             ) from None
 
+    @cached_property
+    def may_be_none(self) -> bool:
+        """Whether None is one of the values that the annotation allows."""
+        try:
+            return self.decoded("null") is None
+        except Exception:
+            return False
+
     def plain(self, value: Any) -> Any:
         """The value as JSON can hold it."""
         if self._model is not None:

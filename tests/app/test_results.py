@@ -72,10 +72,11 @@ def test_a_result_that_is_there_is_given_even_without_any_time_to_wait(front: Fr
     assert front.do(job, "result", timeout=0) == "x"
 
 
-def test_a_result_that_is_not_kept_is_none(front: Front) -> None:
+def test_a_result_that_is_not_kept_is_told_as_such(front: Front) -> None:
     with front.at_work():
         job = front.enqueue(front.forget, "word")
-        assert front.do(job, "result", timeout="30s") is None
+        with pytest.raises(tenure.ResultNotKept, match=r"is done, but .* keep_result=False"):
+            front.do(job, "result", timeout="30s")
 
 
 def test_a_result_that_does_not_fit_the_annotation_says_so(front: Front) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import pytest
 
 import tenure
 from tests.worker.house import House
@@ -17,8 +20,33 @@ def test_a_result_is_kept_up_to_64_kib_and_a_larger_one_is_not_but_the_job_is_do
     fits, large = text.enqueue(65_534), text.enqueue(65_535)
     house.start()
     assert fits.result("30s") == "x" * 65_534
-    assert large.result("30s") is None
+    with pytest.raises(tenure.ResultNotKept, match=rf"job {large.id} is done, but .* larger than 64 KiB"):
+        large.result("30s")
     assert house.ended(large).state == "done"
+
+
+def test_none_is_a_result_where_the_annotation_has_it_and_else_a_result_that_was_not_kept(
+    house: House,
+) -> None:
+    @house.app.job
+    async def maybe() -> str | None:
+        return None
+
+    @house.app.job
+    async def whatever():  # type: ignore[no-untyped-def]
+        return None
+
+    @house.app.job
+    async def said(ctx: tenure.Context) -> int:
+        return cast("int", None)
+
+    jobs: list[tenure.Job[Any]] = [maybe.enqueue(), whatever.enqueue()]
+    lying = said.enqueue()
+    house.start()
+    assert [job.result("30s") for job in jobs] == [None, None]
+    with pytest.raises(tenure.ResultNotKept, match="or None"):
+        asyncio.run(lying.aresult("30s"))
+    asyncio.run(house.app.aclose())
 
 
 def test_a_result_that_is_no_json_is_not_kept_but_the_job_is_done(house: House) -> None:
@@ -43,8 +71,9 @@ def test_a_kind_that_keeps_no_results_keeps_none(house: House) -> None:
 
     job = shout.enqueue()
     house.start()
-    assert job.result("30s") is None
-    assert house.ended(job).result_text is None
+    with pytest.raises(tenure.ResultNotKept, match="keep_result=False"):
+        job.result("30s")
+    assert (house.ended(job).state, house.ended(job).result_text) == ("done", None)
 
 
 def test_bad_arguments_are_the_end_with_their_path_and_harm_no_neighbour(house: House) -> None:
