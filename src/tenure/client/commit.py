@@ -6,6 +6,10 @@ rests for a moment: under load the next call is near, and a thread that is there
 call goes as soon as the event loop has heard what else has come. Each is
 answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's
 transaction; they travel apart from the others, and one that waits is taken out of its batch, so it holds up nobody.
+
+Where transactions run side by side, jobs that carry a request may have several commits on their way, if enough have gathered:
+while one waits for the disk, the next is made. No two of these hold jobs of one group or with one key, so that their order stays
+what it was; jobs without a request are all stored in the order in which they were asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Protocol
 
@@ -24,6 +29,8 @@ from tenure.store.base import LockBusy
 __all__ = ["Answer", "GroupCommit"]
 
 _MOST = 500
+_WORTH = 8
+"""How many have to gather for another commit beside the one that is on its way."""
 _REST = 0.05
 """How many seconds a thread waits for more before it goes."""
 
@@ -46,23 +53,31 @@ class Answer(Protocol):
 
 Waiting = tuple[Row, Answer]
 Told = list[tuple[Waiting, Enqueued | BaseException]]
+Keys = set[str]
 
 
 class GroupCommit:
-    """The rows of one event loop. `store(rows)` commits them, and raises LockBusy rather than wait; `hop` runs in a thread."""
+    """The rows of one event loop. `store(rows)` commits them, and raises LockBusy rather than wait; `hop` runs in a thread.
+
+    `lanes`: how many commits of rows with requests are made at a time.
+    """
 
     def __init__(
-        self, store: Callable[[Sequence[Row]], Sequence[Enqueued]], hop: Callable[[Callable[[], Any]], Any]
+        self,
+        store: Callable[[Sequence[Row]], Sequence[Enqueued]],
+        hop: Callable[[Callable[[], Any]], Any],
+        lanes: int = 1,
     ) -> None:
-        self._store, self._hop = store, hop
+        self._store, self._hop, self._lanes = store, hop, (1, lanes)
         self._lock = Lock()
         self._lines: tuple[list[Waiting], list[Waiting]] = ([], [])
-        self._busy = [False, False]
-        self._rests = [False, False]
-        """Whether a thread rests until its line's bell is rung."""
-        self._bells = (Lock(), Lock())
-        for bell in self._bells:
-            bell.acquire()
+        self._called = [False, False]
+        """Whether a thread is on its way to take what is in line."""
+        self._flying: tuple[list[Keys], list[Keys]] = ([], [])
+        """What is being committed, by its keys."""
+        self._rests = [0, 0]
+        """How many threads rest until their line's bell is rung."""
+        self._bells: tuple[SimpleQueue[None], SimpleQueue[None]] = (SimpleQueue(), SimpleQueue())
         self._ending = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -76,10 +91,11 @@ class GroupCommit:
         """Have one row stored, with whoever else is here; `answer` is told."""
         keyed = int(row.may_wait)
         with self._lock:
-            self._lines[keyed].append((row, answer))
-            if self._busy[keyed]:
+            line, flying = self._lines[keyed], len(self._flying[keyed])
+            line.append((row, answer))
+            if self._called[keyed] or (flying and (flying >= self._lanes[keyed] or len(line) < _WORTH)):
                 return
-            self._busy[keyed] = True
+            self._called[keyed] = True
         asyncio.get_running_loop().call_soon(self._start, keyed)
 
     async def finish(self) -> None:
@@ -88,7 +104,8 @@ class GroupCommit:
         await asyncio.sleep(0)  # what was asked for a moment ago has begun then
         self._ending = True
         for keyed in (0, 1):
-            self._ring(keyed)
+            while self._ring(keyed):
+                pass
         while mine := [task for task in self._tasks if task.get_loop() is loop]:
             await asyncio.wait(mine)
 
@@ -98,11 +115,12 @@ class GroupCommit:
             self._spawn(self._flush(keyed), partial(self._give_up, keyed))
 
     def _ring(self, keyed: int) -> bool:
-        """Wake the thread that rests; False: none does."""
+        """Wake a thread that rests; False: none does."""
         with self._lock:
-            rested, self._rests[keyed] = self._rests[keyed], False
+            rested = self._rests[keyed] > 0
+            self._rests[keyed] -= rested
         if rested:
-            self._bells[keyed].release()
+            self._bells[keyed].put(None)
         return rested
 
     async def _flush(self, keyed: int) -> None:
@@ -111,16 +129,19 @@ class GroupCommit:
 
     def _give_up(self, keyed: int, error: BaseException) -> None:
         """There is no thread for what is in line: the queue is closed, or this event loop ends."""
-        while left := self._take(keyed)[0]:
-            self._fail(left, error)
+        line = self._lines[keyed]
+        with self._lock:
+            left, line[:], self._called[keyed] = line[:], [], False
+        self._fail(left, error)
 
     def _fail(self, left: Sequence[Waiting], error: BaseException) -> None:
         self._tell([(one, error) for one in left])
 
     def _work(self, keyed: int, loop: asyncio.AbstractEventLoop) -> None:
         """Commit what has gathered, until nothing has for a while. In a thread."""
+        keys: Keys | None = None
         while True:
-            batch, rests = self._take(keyed, rests=not self._ending)
+            batch, keys, rests = self._take(keyed, keys)
             if batch:
                 told = self._commit(batch)
                 with suppress(RuntimeError):  # the event loop has ended, and nobody waits any more
@@ -130,23 +151,50 @@ class GroupCommit:
 
     def _was_called(self, keyed: int) -> bool:
         """Rest, and tell whether somebody rang. In a thread."""
-        if self._bells[keyed].acquire(timeout=_REST):
-            return True
-        with self._lock:
-            rung, self._rests[keyed] = not self._rests[keyed], False
-        if rung:  # at the last moment
-            self._bells[keyed].acquire()
-        return rung
+        try:
+            self._bells[keyed].get(timeout=_REST)
+        except Empty:
+            with self._lock:
+                rung = not self._rests[keyed]
+                self._rests[keyed] -= not rung
+            if rung:  # at the last moment
+                self._bells[keyed].get()
+            return rung
+        return True
 
-    def _take(self, keyed: int, *, rests: bool = False) -> tuple[list[Waiting], bool]:
-        """What is in line; if nothing is, whether the caller may rest, as one thread at a time may."""
-        line = self._lines[keyed]
+    def _take(self, keyed: int, done: Keys | None) -> tuple[list[Waiting], Keys | None, bool]:
+        """What is in line, and its keys; if nothing is, whether the caller may rest, as one thread for each lane may. `done`: the
+        keys of what the caller has committed."""
+        flying = self._flying[keyed]
         with self._lock:
+            self._called[keyed] = False
+            if done is not None:
+                flying[:] = [keys for keys in flying if keys is not done]
+            batch, keys = self._apart(keyed)
+            if batch:
+                flying.append(keys)
+                return batch, keys, False
+            rests = not self._ending and self._rests[keyed] < self._lanes[keyed]
+            self._rests[keyed] += rests
+            return batch, None, rests
+
+    def _apart(self, keyed: int) -> tuple[list[Waiting], Keys]:
+        """The first in line, but for those who share a key with what is being committed, or with somebody who waits for that."""
+        line, taken, mine = self._lines[keyed], Keys().union(*self._flying[keyed]), Keys()
+        if self._lanes[keyed] == 1:
             batch, line[:_MOST] = line[:_MOST], []
-            self._busy[keyed] = bool(batch)
-            rests = rests and not batch and not self._rests[keyed]
-            self._rests[keyed] = self._rests[keyed] or rests
-        return batch, rests
+            return batch, mine
+        batch, left = [], list[Waiting]()
+        for one in line[:_MOST]:
+            keys = _keys(one[0])
+            if taken.isdisjoint(keys):
+                batch.append(one)
+                mine.update(keys)
+            else:
+                left.append(one)
+                taken.update(keys)
+        line[:_MOST] = left
+        return batch, mine
 
     def _commit(self, batch: list[Waiting]) -> Told:
         try:
@@ -197,3 +245,8 @@ class GroupCommit:
                 give_up(error)
 
         task.add_done_callback(ended)
+
+
+def _keys(row: Row) -> tuple[str, str, str, str]:
+    """What a row shares with those that must not overtake it."""
+    return row.group_key or row.id, row.unique_hash or row.id, row.id, "" if row.request is None else row.id

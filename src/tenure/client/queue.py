@@ -389,7 +389,8 @@ class AsyncQueue:
         loop = asyncio.get_running_loop()
         last, commits = self._last_group
         if last is None or last() is not loop or commits is None:
-            commits = self._commits.get(loop) or GroupCommit(self._commit, self._hop)
+            lanes = 2 if self._store.dialect.can.defers else 1
+            commits = self._commits.get(loop) or GroupCommit(self._commit, self._hop, lanes)
             self._commits[loop], self._last_group = commits, (ref(loop), commits)
         return commits
 
