@@ -48,7 +48,7 @@ test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim"
 proof: $(VENV)/.developed ## Play the whole proof: model, kills, faults, cuts, time (up to 40 minutes)
 	@TENURE_DEPTH=proof $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m proof $(ARGS)
 
-torture: $(VENV)/.developed ## Play the proof again and again for MINUTES=30, from SEED= on (ARGS=--write keeps the sums)
+torture: $(VENV)/.fuzzes ## Play the proof again and again for MINUTES=30, from SEED= on (ARGS=--write keeps the sums)
 	@$(BIN)/python -m tests.proof.torture --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lint: $(VENV)/.developed ## Check style and formatting (ruff)
@@ -118,4 +118,9 @@ $(VENV)/.developed: pyproject.toml $(VENV)/.installed
 	@echo "installing what development needs …"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
 	@$(PIP) install --requirement $(VENV)/dev.txt
+	@touch $@
+
+# A fuzzer that is guided by what it reaches; where there is none for this Python, texts are changed at random only.
+$(VENV)/.fuzzes: $(VENV)/.developed
+	@$(PIP) install --only-binary :all: 'atheris>=3' 2> /dev/null || echo "torture: no atheris for this Python; it goes without"
 	@touch $@
