@@ -85,7 +85,6 @@ ROWLESS = {
         "copy",
         "copy_bare",
         "crashes_close",
-        "drop_sources",
         "beat",
         "cancel_ask",
         "change_note",

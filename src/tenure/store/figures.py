@@ -128,18 +128,19 @@ def tidy_figures(*, minutes: int, keep: int | None, now: int | None) -> Plan[int
 
 
 def _fold(hour: int) -> Plan[int]:
-    """Whoever does the same at the same time writes the same."""
-    answer = yield Statement("minutes", {"hour": hour})
+    """Whoever does the same at the same time writes the same; what is counted meanwhile stays for the next time."""
+    counted = yield Statement("drop_sources", {"hour": hour})
+    merged = yield Statement("minutes", {"hour": hour})
     single: dict[tuple[int, str, str], Tally] = {}
     whole: dict[tuple[int, str, str], Tally] = {}
-    for minute, *row in answer.rows:
+    found = [*counted.rows, *merged.rows]
+    for minute, *row in found:
         _add(single, minute, row)
         _add(whole, hour, row)
     rows = [_row(1, at, t) for (at, _, _), t in sorted(single.items())]
     rows += [_row(60, at, t) for (at, _, _), t in sorted(whole.items())]
     yield Statement("set_rollups", {"rows": pack(rows)})
-    yield Statement("drop_sources", {"hour": hour})
-    return len(answer.rows)
+    return len(found)
 
 
 def _row(span: int, minute: int, tally: Tally) -> dict[str, Any]:

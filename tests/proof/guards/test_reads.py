@@ -306,9 +306,8 @@ def test_figures_of_an_hour(bench: Workbench) -> None:
         figures(bench, 1, minute, done=minute)
     figures(bench, 60, 120, done=1)
     figures(bench, 60, 121, "w", done=1)
-    found = sorted(row[3] for row in bench.ask("minutes", hour=120).rows)
-    assert found == [120, 120, 179, 179]
-    bench.ask("drop_sources", hour=120)
+    assert sorted(row[3] for row in bench.ask("minutes", hour=120).rows) == [120, 179]
+    assert sorted(row[3] for row in bench.ask("drop_sources", hour=120).rows) == [120, 179]
     left = bench.sql("SELECT span, minute, source FROM tenure.rollups ORDER BY 1, 2, 3")
     assert left == [
         (1, 119, ""),
