@@ -7,7 +7,6 @@ statement by itself; where the driver opens transactions by itself, one is begun
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -217,6 +216,8 @@ def _check_psycopg(connection: Any) -> None:
 
 
 def _check_open(connection: Any) -> None:
+    import sqlite3
+
     try:
         _ = connection.in_transaction
     except (sqlite3.ProgrammingError, ValueError):  # sqlite3 says the one, aiosqlite the other
