@@ -11,7 +11,6 @@ import click
 
 from tenure.cli.metering import in_pool, metered, metrics_option, tell_pool
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up, set_up_as_told
-from tenure.worker.settings import DEFAULT_PREFETCH
 
 if TYPE_CHECKING:
     from tenure.app import App
@@ -28,7 +27,7 @@ __all__ = ["command"]
 @click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
 @click.option("--poll", default="5s", show_default=True, help="The longest rest when nothing is ready.")
 @click.option("--grace", default="25s", show_default=True, help="How long stopping may take, all in all.")
-@click.option("--prefetch", type=click.IntRange(0), default=DEFAULT_PREFETCH, show_default=True, help="The most jobs held beyond those that run.")  # fmt: skip
+@click.option("--prefetch", type=click.IntRange(0), default=3_000, show_default=True, help="The most jobs held beyond those that run.")  # fmt: skip
 @click.option("--settle-delay", default="10ms", show_default=True, help="How long finished jobs wait to be settled together.")  # fmt: skip
 @click.option("--children", type=click.IntRange(0), default=0, help="How many child processes isolate=True jobs may use.  [default: one per core]")  # fmt: skip
 @click.option("--child-jobs", type=click.IntRange(1), help="Replace a child process after this many jobs.")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from tenure.client.queue import Queue
 from tenure.client.queue import open as open_queue
+from tenure.clock import from_micros, machine_micros
 from tenure.demo import shop
 from tenure.figures import Histogram, Tally
 from tenure.job import Claim
@@ -30,7 +31,7 @@ _SPELL: Final = range(30, 36)
 
 def past(url: str) -> None:
     """Put it all down in a store that is empty."""
-    clock = Clock(datetime.now(UTC) - timedelta(minutes=_MINUTES))
+    clock = Clock(from_micros(machine_micros()) - timedelta(minutes=_MINUTES))
     with open_queue(url, clock=clock) as queue:
         for minute in range(_MINUTES):
             _minute(queue, clock, minute)
