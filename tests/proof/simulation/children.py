@@ -9,7 +9,7 @@ from typing import Any
 from tenure.worker import child as child_code
 from tenure.worker.wire import LENGTH, Begun, End, Message, Ready, Start, packed, unpack
 from tests.proof.simulation.doubles import Mailbox
-from tests.proof.simulation.hub import Hub, Process
+from tests.proof.simulation.hub import Hub, Killed, Process
 from tests.proof.simulation.loop import run_loop
 
 __all__ = ["child_class"]
@@ -69,6 +69,8 @@ def child_class(hub: Hub, app: Any, crashed: Callable[[tuple[int, int]], object]
             assert hub.current is not None
             parent = hub.current.process
             await asyncio.sleep(hub.random.uniform(0.05, 0.4))
+            if parent.dead:
+                raise Killed  # by another task, in this very turn of its loop
             process = Process(f"{parent.name}/{len(parent.children)}")
             parent.children.append(process)
             hub.tell(f"starts {process.name}")
