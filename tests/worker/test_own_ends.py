@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 import tenure
-from tenure.events import Abandoned, Ended, Settled
+from tenure.events import Abandoned, ClaimGone, Ended, Settled
 from tenure.metrics.counting import Counting
 from tenure.outcome import name_of
 from tests.worker.apps import SAID
@@ -108,6 +109,36 @@ def test_short_jobs_that_nobody_listens_to_are_counted_so_too(own_house: House) 
     raises.enqueue()
     house.start(max_jobs=len(SAID) + 2).gone()
     assert _figures(house) == {"settles": (1, 2, 1, 1), "forgets": (0, 1, 0, 0), "raises": (1, 0, 0, 0)}
+
+
+def test_a_handler_may_go_on_after_it_has_settled(own_house: House) -> None:
+    house = own_house
+
+    def lease() -> datetime | None:
+        found = house.queue.get(beside.id)
+        return None if found is None else found.lease_until
+
+    @house.app.job
+    async def settles(ctx: tenure.Context) -> None:
+        _settles(house, ctx, "done")
+        for _ in range(2):
+            before = lease()
+            while lease() == before:  # until what runs here is renewed again
+                ctx.check()
+                await asyncio.sleep(0.01)
+        ended.set()
+
+    @house.app.job
+    async def waits() -> None:
+        await ended.wait()
+
+    ended = asyncio.Event()
+    heard = Heard(house.app, ClaimGone, Ended)
+    beside, job = waits.enqueue(), settles.enqueue()
+    house.start(max_jobs=2, lease="2s").gone()
+    assert ended.is_set()
+    assert heard.of(ClaimGone) == []
+    assert {e.claim.id: name_of(e.outcome) for e in heard.events} == {beside.id: "done", job.id: "done"}
 
 
 def test_a_handler_that_swallows_the_loss_of_its_claim_has_settled_nothing(own_house: House) -> None:

@@ -375,7 +375,8 @@ class Worker:
             if asked[job_id] not in self._held:
                 continue
             if run is not None and run.claim is asked[job_id]:
-                self._lose(run)
+                if run.claim.settled_as is None:  # else it has ended its job itself, and may go on
+                    self._lose(run)
             elif not self._settler.has(asked[job_id], refused=False):
                 self._unbuffer(asked[job_id])
                 self._held.discard(asked[job_id])
