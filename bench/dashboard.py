@@ -56,8 +56,8 @@ class Sizes:
     def __init__(self, *, quick: bool) -> None:
         self.shape = Shape(200_000, 40_000, 10_000) if quick else Shape(1_000_000, 160_000, 40_000)
         self.asked = 10 if quick else 30
-        self.rounds = 3 if quick else 5
-        self.drain = 20_000 if quick else 120_000
+        self.rounds = 3 if quick else 11
+        self.drain = 20_000 if quick else 80_000
 
 
 def main() -> None:
@@ -175,7 +175,15 @@ def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
             return drain_by_worker(app, sizes.drain)
 
     cells = interleave(sizes.rounds, alone=alone, watched=watched)
-    report.add(store, "drain while a page is open, against without", cells, "watched", "alone", want=SHARE)
+    report.add(
+        store,
+        "drain while a page is open, against without",
+        cells,
+        "watched",
+        "alone",
+        want=SHARE,
+        paired=True,
+    )
     app.close()
 
 
@@ -228,7 +236,9 @@ def beside_figures(store: str, url: str, sizes: Sizes, report: Report) -> None:
             return drain_by_worker(app, sizes.drain)
 
     cells = interleave(sizes.rounds, silent=silent, counting=counting)
-    report.add(store, "drain with figures, against without", cells, "counting", "silent", want=SHARE)
+    report.add(
+        store, "drain with figures, against without", cells, "counting", "silent", want=SHARE, paired=True
+    )
     app.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import platform
 import statistics
 import sys
@@ -71,9 +72,15 @@ class Report:
         *,
         want: float,
         cost: bool = False,
+        paired: bool = False,
     ) -> None:
-        """The ratio of two cells' medians, and what it should be: at least `want`, or at most where it is a cost."""
+        """The ratio of two cells' medians, and what it should be: at least `want`, or at most where it is a cost.
+
+        `paired`: the median of the rounds' own ratios, for differences that are smaller than the machine's drift.
+        """
         ratio = cells[over].median / cells[under].median
+        if paired:
+            ratio = statistics.median(map(operator.truediv, cells[over].values, cells[under].values))
         reached = ratio <= want if cost else ratio >= want
         self.canaries.append(canary())
         self.rows.append({
