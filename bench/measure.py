@@ -40,10 +40,11 @@ def canary() -> float:
 
 
 def interleave(rounds: int, **work: Callable[[], float]) -> dict[str, Cell]:
-    """Measure each piece of work once a round, one after another, so that drift meets them all alike."""
+    """Measure each piece of work once a round, one after another and every other round backwards, so that drift, and what one
+    leaves behind for the next, meets them all alike."""
     cells = {name: Cell(name) for name in work}
     for at in range(rounds):
-        for name, measure in work.items():
+        for name, measure in list(work.items())[:: -1 if at % 2 else 1]:
             cells[name].values.append(measure())
             say(f"    round {at + 1}/{rounds} {name}: {cells[name].values[-1]:,.0f}")
     return cells

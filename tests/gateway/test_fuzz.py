@@ -241,7 +241,8 @@ def heard(line: socket.socket) -> bytes:
             if not piece:
                 return said
             said += piece
-        line.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # hung up by the other side already
+            line.shutdown(socket.SHUT_WR)
         while piece := line.recv(65_536):
             said += piece
     return said
