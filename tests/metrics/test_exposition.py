@@ -185,17 +185,31 @@ def ports(said: Path, count: int) -> list[int]:
         ("up", "shop:app"),
         ("up", "shop:app", "-f", "hooks.toml", "--port", "0"),
         ("gateway", "shop:app", "-f", "hooks.toml", "--port", "0"),
+        ("dashboard", "--port", "0"),
+        ("janitor", "shop:app"),
     ],
-    ids=["worker", "up", "up-gateway", "gateway"],
+    ids=["worker", "up", "up-gateway", "gateway", "dashboard", "janitor"],
 )
 def test_a_command_serves_its_numbers(tmp_path: Path, args: tuple[str, ...]) -> None:
+    with tenure.open(f"sqlite:///{tmp_path}/jobs.db") as q:
+        q.enqueue("work", expires_in="1ms")
     with running(tmp_path, *args, "--metrics", "0") as said:
         [port] = ports(said, 1)
-        if args[0] != "gateway":
+        if args[0] in ("worker", "up"):
             until(lambda: Scrape(ask(port)[2].decode()).value("tenure_process_workers") == 1)
+        if args[0] == "janitor":
+            moved = [{"chore": "expire"}]
+            until(lambda: moved == Scrape(ask(port)[2].decode()).labels("tenure_chore_moved_total"))
         found = Scrape(ask(port)[2].decode())
         assert found.value("tenure_store_up") == 1
         assert ("tenure_gateway_requests" in found.families) == ("-f" in args)
+
+
+def test_a_janitor_that_leaves_at_once_serves_no_numbers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tenure", "janitor", "--once", "--metrics", "9100"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "--once leaves" in ended.stderr
 
 
 def test_each_process_of_a_pool_serves_its_own(tmp_path: Path) -> None:

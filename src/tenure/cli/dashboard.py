@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tenure.cli.metering import metered, metrics_option
 from tenure.cli.showing import PORT
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
@@ -41,6 +42,7 @@ def command() -> None:
 @click.option("--mask-operators", is_flag=True, help="Hide them from operators, too.")
 @click.option("--grace", default="5s", show_default=True, help="How long stopping may take.")
 @click.option("--json", "as_json", is_flag=True, help="Tell where it listens as one line of JSON.")
+@metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def serve_(
@@ -50,6 +52,7 @@ def serve_(
     port: int,
     grace: str,
     as_json: bool,
+    metrics: tuple[str, int] | None,
     log_format: str,
     log_level: str,
     **access: Any,
@@ -99,7 +102,8 @@ def serve_(
         told = {"url": f"{bound.url}/", "login": settings.guarded}
         click.echo(json.dumps(told) if as_json else f"the dashboard is on {bound.url}/")
 
-    serve(config, bound, grace=seconds, ready=ready, what="dashboard")
+    with metered(desk, metrics):
+        serve(config, bound, grace=seconds, ready=ready, what="dashboard")
 
 
 def _settings(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tenure.cli.desk.opening import Misused, must_be_there, place_of, url_option
+from tenure.cli.metering import metered, metrics_option
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 if TYPE_CHECKING:
@@ -21,10 +22,17 @@ __all__ = ["command"]
 @url_option
 @click.option("--once", is_flag=True, help="Do every chore once, and leave.")
 @click.option("--json", "as_json", is_flag=True, help="With --once: tell what was moved as JSON.")
+@metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), envvar=LEVEL, default="info", help="The least that is logged.  [default: $TENURE_LOG_LEVEL or info]")  # fmt: skip
 def command(
-    app: str | None, url: str | None, once: bool, as_json: bool, log_format: str, log_level: str
+    app: str | None,
+    url: str | None,
+    once: bool,
+    as_json: bool,
+    metrics: tuple[str, int] | None,
+    log_format: str,
+    log_level: str,
 ) -> None:
     """Do the chores of a store without running any job: APP's, or the one that a URL names.
 
@@ -38,7 +46,11 @@ def command(
     from tenure.janitor.alone import run_alone
 
     set_up(log_format, log_level)
-    moved = run_alone(_tended(app, url), once=once, fires_all=app is None)
+    if once and metrics is not None:
+        raise Misused("--metrics serves numbers for as long as the janitor runs, and --once leaves; give one of the two")  # fmt: skip
+    tended = _tended(app, url)
+    with metered(tended, metrics):
+        moved = run_alone(tended, once=once, fires_all=app is None)
     if once and as_json:
         click.echo(json.dumps(moved))
     elif once:

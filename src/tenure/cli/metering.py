@@ -46,7 +46,11 @@ def metered(
         raise click.ClickException(f"--metrics: {cause}") from None
     from tenure.cli.serving import bind
 
-    server = MetricsServer(collect(app, gateway=gateway, store=store), bind(*place).listening)
+    try:
+        bound = bind(*place)
+    except click.ClickException as error:
+        raise click.ClickException(error.message.replace("--port", "--metrics")) from None
+    server = MetricsServer(collect(app, gateway=gateway, store=store), bound.listening)
     server.start()
     click.echo(f"metrics  {server.url}", err=True)
     try:
