@@ -137,6 +137,55 @@ def test_up_serves_the_dashboard_too(tmp_path: Path) -> None:
         assert up.left() == 0
 
 
+def test_the_dashboard_of_up_asks_who_one_is_masks_and_knows_the_app_s_kinds(tmp_path: Path) -> None:
+    (write(tmp_path) / "gateway.toml").unlink()
+    who = (
+        "--token",
+        "env:DESK",
+        "--viewer-token",
+        "env:LOOK",
+        "--allow-host",
+        "desk.example",
+        "--mask",
+        "chat",
+    )
+    with running(tmp_path, "up", "bot:app", "--json", "--dashboard", "0.0.0.0:0", *who, DESK=TOKEN, LOOK=f"{TOKEN}-not") as up:  # fmt: skip
+        json.loads(up.line())
+        url = place(up)
+        for headers, code in ({}, 401), ({"Host": "evil.example"}, 421), ({"Host": "desk.example"}, 401):
+            with pytest.raises(HTTPError) as caught:
+                urlopen(Request(url + "api/me", headers=headers), timeout=30)
+            assert caught.value.code == code
+            caught.value.close()
+        assert told(url + "api/me", TOKEN)["role"] == "operator"
+        known = told(url + "api/complete?q=kind:on_&at=8", TOKEN)["candidates"]
+        assert "on_update" in [one["text"] for one in known]
+        with tenure.open(up.store) as q:
+            job = q.enqueue("nobodys", {"chat": 7})
+        assert json.loads(told(f"{url}api/jobs/{job.id}", TOKEN)["payload"]) == {"chat": 7}
+        assert json.loads(told(f"{url}api/jobs/{job.id}", f"{TOKEN}-not")["payload"]) == {"chat": "***"}
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (("--dashboard", "0.0.0.0:0"), "this machine alone"),
+        (("--token", "env:NOT_SET"), "env:NOT_SET is not set"),
+        (("--dashboard", "-1", "--token", "env:PATH"), "--dashboard -1 serves none"),
+        (("--dashboard", "here"), "no [HOST:]PORT"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_up_does_not_start_where_who_may_look_is_not_clear(
+    tmp_path: Path, said: tuple[str, ...], why: str
+) -> None:
+    folder = write(tmp_path)
+    answer = tenure_command(folder, "up", "bot:app", "--port", "0", *said, url="sqlite:///x.db", BOT_SECRET="x")  # fmt: skip
+    assert answer.returncode in (1, 2)
+    assert why in answer.stderr
+    assert not (folder / "x.db").exists()
+
+
 def test_up_does_not_start_where_the_port_that_was_named_is_taken(tmp_path: Path) -> None:
     folder = write(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tenure.cli.access import access_options, settings_of
 from tenure.cli.metering import metered, metrics_option
 from tenure.cli.showing import PORT
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
@@ -33,13 +34,7 @@ def command() -> None:
 @click.option("--url", metavar="URL", help="Where the jobs are, those of an app too.  [default: the app's own place, else $TENURE_URL, …]")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; another one needs a token or a password.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="The port to listen on; 0 for any that is free.")  # fmt: skip
-@click.option("--token", metavar="env:NAME|file:PATH", help="Where the token of operators is, who may act.")
-@click.option("--viewer-token", metavar="env:NAME|file:PATH", help="Where the token of viewers is, who may look.")  # fmt: skip
-@click.option("--password-hash", metavar="HASH|env:NAME|file:PATH", help="The operators' password, as `tenure dashboard hash` makes it.")  # fmt: skip
-@click.option("--viewer-password-hash", metavar="HASH|env:NAME|file:PATH", help="The viewers' password.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name that it answers to, beside those of this machine. May be given several times.")  # fmt: skip
-@click.option("--mask", multiple=True, metavar="WORD", help="Hide fields with this in their names from viewers, in place of the words that are known. May be given several times.")  # fmt: skip
-@click.option("--mask-operators", is_flag=True, help="Hide them from operators, too.")
+@access_options
 @click.option("--grace", default="5s", show_default=True, help="How long stopping may take.")
 @click.option("--json", "as_json", is_flag=True, help="Tell where it listens as one line of JSON.")
 @metrics_option
@@ -70,7 +65,7 @@ def serve_(
     """
     from tenure.cli.desk.opening import must_be_there, place_of
     from tenure.cli.serving import bind, serve
-    from tenure.cli.showing import dashboard_config, send_at_once
+    from tenure.cli.showing import dashboard_config, desk_of, send_at_once
     from tenure.config import locate
     from tenure.worker.address import load
     from tenure.worker.settings import positive_span
@@ -84,18 +79,15 @@ def serve_(
         from tenure.dashboard import asgi
     except ImportError as cause:
         raise click.ClickException(f"the dashboard needs starlette and uvicorn ({cause}); pip install 'tenure[dashboard]'") from None  # fmt: skip
-    from tenure.app import App
 
-    settings = _settings(**access)
+    settings = settings_of(**access)
     settings.check_address(host)
     must_be_there(
         place, "say where the jobs are with --url, an app or $TENURE_URL; `tenure migrate` makes the file"
     )
     bound = bind(host, port)
     send_at_once(bound.listening)
-    desk = App(place)
-    if named is not None:
-        desk.kinds = named.kinds
+    desk = desk_of(place, named)
     config = dashboard_config(asgi(desk, settings, close=True), grace=seconds)
 
     def ready() -> None:
@@ -104,40 +96,6 @@ def serve_(
 
     with metered(desk, metrics):
         serve(config, bound, grace=seconds, ready=ready, what="dashboard")
-
-
-def _settings(
-    token: str | None,
-    viewer_token: str | None,
-    password_hash: str | None,
-    viewer_password_hash: str | None,
-    hosts: tuple[str, ...],
-    mask: tuple[str, ...],
-    mask_operators: bool,
-) -> Any:
-    from tenure.dashboard.settings import MASKED, DashboardSettings
-
-    return DashboardSettings(
-        operator_token=_secret("--token", token),
-        viewer_token=_secret("--viewer-token", viewer_token),
-        operator_password=_secret("--password-hash", password_hash, bare="scrypt$"),
-        viewer_password=_secret("--viewer-password-hash", viewer_password_hash, bare="scrypt$"),
-        hosts=hosts,
-        mask=mask or MASKED,
-        mask_operators=mask_operators,
-    )
-
-
-def _secret(option: str, reference: str | None, bare: str | None = None) -> str | None:
-    """What a reference points to; a hash may be given as it is, a token may not: others see the command line."""
-    from tenure.gateway.secrets import resolve
-
-    if reference is None or (bare is not None and reference.startswith(bare)):
-        return reference
-    found, why = resolve(reference, inline=False)
-    if found is None:
-        raise click.UsageError(f"{option}: {why}")
-    return found
 
 
 @command.command("hash")

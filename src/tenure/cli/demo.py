@@ -160,7 +160,7 @@ class _Shop:
         desk = free_port(_HOST, PORT) if dashboard is None else dashboard
         front = free_port(_HOST, _GATEWAY) if port is None else port
         settings, bound = worker_settings(concurrency=20, grace="4s"), bind(_HOST, front)
-        with shown(gateway.app.url, desk, gateway, quiet=True) as page:
+        with shown(gateway.app, (_HOST, desk), gateway, quiet=True) as page:
             self._page = page or ""
             run_with_gateway(
                 gateway, settings, _APP, str(config), tell=lambda: self._up(bound), stopping=self._leave, bound=bound

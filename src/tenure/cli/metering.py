@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from tenure.app import App
     from tenure.gateway.asgi import Gateway
 
-__all__ = ["in_pool", "metered", "metrics_option", "tell_pool"]
+__all__ = ["host_and_port", "in_pool", "metered", "metrics_option", "tell_pool"]
 
 _HOST: Final = "127.0.0.1"
 _POOL: Final = "TENURE_POOL_METRICS"
 """What a pool's workers are told: where the first of them serves its numbers."""
 
 
-def _read(text: str) -> tuple[str, int]:
+def host_and_port(text: str) -> tuple[str, int]:
     """Host and port; IPv6 addresses stand in brackets."""
     host, _, port = text.rpartition(":")
     if not port.isascii() or not port.isdecimal() or int(port) > 65_535:
@@ -28,7 +28,7 @@ def _read(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or _HOST, int(port)
 
 
-metrics_option = click.option("--metrics", metavar="[HOST:]PORT", callback=lambda _ctx, _param, given: None if given is None else _read(given), help="Serve GET /metrics for Prometheus there; 127.0.0.1 unless a host is given.")  # fmt: skip
+metrics_option = click.option("--metrics", metavar="[HOST:]PORT", callback=lambda _ctx, _param, given: None if given is None else host_and_port(given), help="Serve GET /metrics for Prometheus there; 127.0.0.1 unless a host is given.")  # fmt: skip
 
 
 @contextmanager
@@ -70,5 +70,5 @@ def in_pool(number: int) -> tuple[str, int] | None:
     """Where this one of a pool's workers serves its numbers: each on the port after the one before it."""
     if _POOL not in os.environ:
         return None
-    host, port = _read(os.environ[_POOL])
+    host, port = host_and_port(os.environ[_POOL])
     return host, port + number if port else 0

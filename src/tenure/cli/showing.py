@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tenure.cli.metering import host_and_port
+
 if TYPE_CHECKING:
     import uvicorn
 
+    from tenure.app import App
     from tenure.dashboard import Dashboard
     from tenure.gateway.asgi import Gateway
 
-__all__ = ["PORT", "dashboard_config", "dashboard_option", "send_at_once", "shown"]
+__all__ = ["PORT", "dashboard_config", "dashboard_option", "desk_of", "send_at_once", "shown"]
 
 PORT: Final = 8788
 _HOST: Final = "127.0.0.1"
 _GRACE: Final = 2
 
-dashboard_option = click.option("--dashboard", type=click.IntRange(-1, 65_535), metavar="PORT", help=f"The port of the dashboard, on this machine alone; 0 for any that is free, -1 for none.  [default: {PORT}]")  # fmt: skip
+_NONE: Final = (_HOST, -1)
+
+
+def _place(_ctx: click.Context, _param: click.Parameter, given: str | None) -> tuple[str, int] | None:
+    return None if given is None else _NONE if given == "-1" else host_and_port(given)
+
+
+dashboard_option = click.option("--dashboard", metavar="[HOST:]PORT", callback=_place, help=f"Where the dashboard is served: 0 for any port that is free, -1 for no dashboard; on {_HOST} unless a host is given, which needs a token or a password.  [default: {PORT}]")  # fmt: skip
 
 
 def dashboard_config(dashboard: Dashboard, *, grace: float) -> uvicorn.Config:
@@ -39,20 +49,41 @@ def dashboard_config(dashboard: Dashboard, *, grace: float) -> uvicorn.Config:
     )  # fmt: skip
 
 
+def desk_of(url: str, app: App | None) -> App:
+    """An app for the dashboard, whose jobs are there, with the kinds of the one it is about.
+
+    A store of its own: pages are neither held up by the worker's calls nor closed with them.
+    """
+    from tenure.app import App
+
+    desk = App(url)
+    if app is not None:
+        desk.kinds = app.kinds
+    return desk
+
+
 @contextmanager
 def shown(
-    url: str, port: int | None, gateway: Gateway | None = None, *, quiet: bool = False
+    app: App,
+    place: tuple[str, int] | None,
+    gateway: Gateway | None = None,
+    access: Mapping[str, Any] | None = None,
+    *,
+    quiet: bool = False,
 ) -> Iterator[str | None]:
-    """Serve the dashboard meanwhile; where. If nobody asked for it by its port, that it cannot be is said, and no more."""
-    if port == -1:
+    """Serve the dashboard of this app meanwhile; where. If nobody asked for it by its place, or by saying who may look, that it cannot be is said, and no more."""
+    asked = place is not None or any((access or {}).values())
+    if place == _NONE:
+        if any((access or {}).values()):
+            raise click.UsageError("--dashboard -1 serves none, so nobody needs to be let in; leave out who may look, or -1")  # fmt: skip
         yield None
         return
     serving: Any = None
     page: str | None = None
     try:
-        serving, page = _start(url, PORT if port is None else port, gateway, quiet=quiet)
+        serving, page = _start(app, place or (_HOST, PORT), gateway, access, quiet=quiet)
     except click.ClickException as error:
-        if port is not None:
+        if asked:
             raise
         click.echo(f"dashboard none: {error.message}", err=True)
     try:
@@ -63,21 +94,32 @@ def shown(
             serving.join(_GRACE)
 
 
-def _start(url: str, port: int, gateway: Gateway | None, *, quiet: bool) -> tuple[Any, str]:
+def _start(
+    app: App,
+    place: tuple[str, int],
+    gateway: Gateway | None,
+    access: Mapping[str, Any] | None,
+    *,
+    quiet: bool,
+) -> tuple[Any, str]:
     try:
         from tenure.dashboard import asgi
     except ImportError as cause:
         raise click.ClickException(f"it needs starlette ({cause}); pip install 'tenure[dashboard]'") from None
-    from tenure.app import App
+    from tenure.cli.access import settings_of
     from tenure.cli.serving import Serving, bind
 
+    settings = None if access is None else settings_of(**access)
+    if settings is not None:
+        settings.check_address(place[0])
     try:
-        bound = bind(_HOST, port)
+        bound = bind(*place)
     except click.ClickException as error:
         raise click.ClickException(error.message.replace("--port", "--dashboard")) from None
     send_at_once(bound.listening)
-    # A store of its own: pages are neither held up by the worker's calls nor closed with them.
-    config = dashboard_config(asgi(App(url), gateway=gateway, close=True), grace=_GRACE)
+    config = dashboard_config(
+        asgi(desk_of(app.url, app), settings, gateway=gateway, close=True), grace=_GRACE
+    )
 
     def ready() -> None:
         if not quiet:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenure.cli.access import access_options
 from tenure.cli.gateway.options import CONFIG, make_gateway, serving_options
 from tenure.cli.metering import metered, metrics_option
 from tenure.cli.showing import dashboard_option, shown
@@ -36,6 +37,7 @@ _LEAST = 0.5
 @click.option("-c", "--concurrency", type=int, help="How many jobs at a time, for queues without a number of their own.  [default: 50]")  # fmt: skip
 @click.option("--lease", help="How long a claim lasts unless it is renewed.  [default: $TENURE_LEASE or 30s]")
 @dashboard_option
+@access_options
 @click.option("--json", "as_json", is_flag=True, help="Tell what runs where as one line of JSON.")
 @metrics_option
 @click.option("--log", "log_format", type=click.Choice(FORMATS), envvar=FORMAT, default="human", help="How log lines look.  [default: $TENURE_LOG or human]")  # fmt: skip
@@ -43,16 +45,20 @@ _LEAST = 0.5
 def command(
     app: str | None,
     config: str | None,
+    host: str,
+    port: int,
+    certfile: str | None,
+    keyfile: str | None,
     queues: tuple[str, ...],
     concurrency: int | None,
     lease: str | None,
     grace: str,
-    dashboard: int | None,
+    dashboard: tuple[str, int] | None,
     as_json: bool,
     metrics: tuple[str, int] | None,
     log_format: str,
     log_level: str,
-    **serving: Any,
+    **access: Any,
 ) -> None:
     """Run everything in one process: a worker, its janitor, the dashboard and, where there are settings for one, the gateway.
 
@@ -60,6 +66,7 @@ def command(
     tenure up bot:app                       the jobs of the app in bot.py, and the sources of gateway.toml
     tenure up bot:app -f hooks.toml -c 10   other settings, ten jobs at a time
     tenure up                               gateway.toml alone, where no handler is python:…
+    tenure up bot:app --dashboard 0.0.0.0:8788 --allow-host desk.example --password-hash file:desk.hash
 
     The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db. The first Ctrl-C
     or SIGTERM answers the requests under way, then finishes the jobs that run; the second waits for nobody.
@@ -75,15 +82,17 @@ def command(
 
         gateway = make_gateway(app, config)
         # Before anything opens the store: where somebody else listens already, nothing is made.
-        bound = bind(serving.pop("host"), serving.pop("port"), tls=serving["certfile"] is not None)
-        with shown(gateway.app.url, dashboard, gateway) as page, metered(gateway.app, metrics, gateway):
+        bound = bind(host, port, tls=certfile is not None)
+        with shown(gateway.app, dashboard, gateway, access) as page, metered(gateway.app, metrics, gateway):
 
             def tell() -> None:
                 _tell(gateway.app, settings, page, (gateway, bound), as_json=as_json)
 
-            run_with_gateway(gateway, settings, app, config, tell=tell, bound=bound, **serving)
+            run_with_gateway(
+                gateway, settings, app, config, tell=tell, bound=bound, certfile=certfile, keyfile=keyfile
+            )
     elif app is not None:
-        _alone(app, settings, metrics, dashboard, as_json=as_json)
+        _alone(app, settings, metrics, dashboard, access, as_json=as_json)
     else:
         raise click.UsageError(f"there is nothing to run: name an app (tenure up module:app), or write {CONFIG}")  # fmt: skip
 
@@ -92,7 +101,8 @@ def _alone(
     address: str,
     settings: WorkerSettings,
     metrics: tuple[str, int] | None,
-    dashboard: int | None,
+    dashboard: tuple[str, int] | None,
+    access: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
@@ -102,7 +112,7 @@ def _alone(
     from tenure.worker.start import make_worker, run_here
 
     app = load(address)
-    with shown(app.url, dashboard) as page, metered(app, metrics):
+    with shown(app, dashboard, None, access) as page, metered(app, metrics):
         worker = make_worker(app, settings)
         _tell(app, settings, page, None, as_json=as_json)
         with log_alike():

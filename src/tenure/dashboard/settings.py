@@ -78,7 +78,7 @@ class DashboardSettings:
                 "host",
                 "must be an address of this machine alone where there is no password and no token",
                 host,
-                "give --token env:NAME or --password-hash (`tenure dashboard hash` makes one), or leave --host out",
+                "give --token env:NAME or --password-hash (`tenure dashboard hash` makes one), or listen on 127.0.0.1",
             )
 
 
