@@ -121,6 +121,14 @@ def test_the_story_is_told_line_by_line(tmp_path: Path) -> None:
         assert f"{word:>8}  " in ended.stdout
 
 
+def test_the_story_is_told_to_programs_in_lines_of_json(desk: Desk) -> None:
+    told = desk.run("demo", "--story", "--json").lines
+    assert {"open", "claim", "settle", "fence", "replay", "retain", "reopen"} < {
+        line["step"] for line in told
+    }
+    assert [line["queues"] for line in told if line["step"] == "counts"][-1] == {"mail": {"ready": 1}}
+
+
 def test_how_long_it_lasts_must_be_a_length_of_time(tmp_path: Path) -> None:
     ended = tenure_command(tmp_path, "demo", "--for", "soon")
     assert ended.returncode == 1

@@ -191,6 +191,27 @@ def test_a_signal_is_heard_whichever_thread_takes_it(folder: Path, args: tuple[s
         assert up.left() == 0, up.log
 
 
+def test_a_janitor_tells_programs_what_it_does_and_at_the_end_what_it_moved(folder: Path) -> None:
+    with running(folder, "janitor", "bot:app", "--json") as janitor:
+        began = json.loads(janitor.line())
+        assert began["store"] == janitor.store
+        assert {"promote", "expire", "reclaim", "fire", "retain"} < set(began["chores"])
+        with tenure.open(janitor.store) as q:
+            job = q.enqueue("on_update", {}, expires_in="1us")
+
+            def state() -> str:
+                seen = q.get(job.id)
+                assert seen is not None
+                return seen.state
+
+            until(lambda: state() == "cancelled")
+        janitor.send(signal.SIGTERM)
+        moved = json.loads(janitor.line())
+        assert janitor.left() == 0
+        assert list(moved) == began["chores"]
+        assert moved["expire"] == 1
+
+
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [

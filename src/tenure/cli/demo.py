@@ -78,7 +78,7 @@ def command(
     if story:
         from tenure.demo.story import main
 
-        raise SystemExit(main())
+        raise SystemExit(main(as_json=as_json))
     with tempfile.TemporaryDirectory(prefix="tenure-demo-") as folder:
         _logged(Path(folder, "log"))
         try:

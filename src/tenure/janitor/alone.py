@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -33,10 +34,17 @@ class Tended(Protocol):
         ...
 
 
-def run_alone(app: Tended, *, once: bool, fires_all: bool = False) -> dict[str, int]:
-    """Do the chores once, or until SIGTERM or SIGINT; how much each moved (-1: it failed).
+def run_alone(
+    app: Tended,
+    *,
+    once: bool,
+    fires_all: bool = False,
+    ready: Callable[[Sequence[str]], None] = lambda _: None,
+) -> dict[str, int]:
+    """Do the chores once, or until SIGTERM or SIGINT; how much each moved (-1: once, and it failed).
 
-    `fires_all`: schedules of any kind are fired, and not only those of kinds that the app knows.
+    `fires_all`: schedules of any kind are fired, and not only those of kinds that the app knows. `ready` is told the names of the
+    chores once they are under way and signals are heard.
     """
     moved, failed = Counter[str](), set[str]()
     app.listeners.add(lambda event: moved.update({event.chore: event.moved}), ChoreDone)
@@ -55,10 +63,11 @@ def run_alone(app: Tended, *, once: bool, fires_all: bool = False) -> dict[str, 
             s: signal.signal(s, lambda number, _: told.put(number)) for s in (signal.SIGTERM, signal.SIGINT)
         }
         janitor.start()
+        ready([chore.name for chore in janitor.chores])
         while told.empty():  # another thread may take the signal, and then nothing wakes this one
             time.sleep(_LOOK_UP)
         janitor.stop()
         janitor.join(30)
         for number, handler in before.items():
             signal.signal(number, handler)
-    return dict(moved)
+    return {chore.name: moved[chore.name] for chore in janitor.chores}
