@@ -11,30 +11,36 @@ __all__ = ["command"]
 
 
 @click.command("migrate")
-@click.option("--sql", is_flag=True, help="Print what would make the schema, and change nothing.")
+@click.option("--sql", is_flag=True, help="Print what is to be applied, and change nothing.")
+@click.option(
+    "--all", "whole", is_flag=True, help="With --sql: print what makes the whole schema, and ask no store."
+)
 @click.option("--check", is_flag=True, help="Say whether the schema is up to date: 0 if so, 1 if not; change nothing.")  # fmt: skip
 @json_option
 @store_options
-def command(sql: bool, check: bool, as_json: bool, url: str | None, app: str | None) -> None:
+def command(sql: bool, whole: bool, check: bool, as_json: bool, url: str | None, app: str | None) -> None:
     """Make the schema, or bring it up to date. Opening a store does so too: this is for who must do it beforehand.
 
     \b
     tenure migrate --url postgresql://admin@host/db
-    tenure migrate --sql > schema.sql                  for people who review SQL, or other roles
+    tenure migrate --sql > upgrade.sql                 what is missing there, for people who review SQL, or other roles
+    tenure migrate --sql --all > schema.sql            all of it, whatever is there
     tenure migrate --check                             for a deployment, before its workers start
     """
     from tenure.config import without_password
-    from tenure.store.open import applied_at, open_store, script_at
+    from tenure.store.open import applied_at, open_store
 
     if sql and check:
         raise Misused("--sql and --check do different things; give one of the two")
+    if whole and not sql:
+        raise Misused("--all says how much --sql prints; give both")
     place = place_of(url, app)
     if sql:
-        script = script_at(place)
+        script = _script(place, whole=whole)
         if as_json:
             echo_json({"sql": script})
         else:
-            click.echo(script)
+            click.echo(script or "-- the schema is up to date: there is nothing to be applied")
         return
     if not check:
         open_store(place).close()
@@ -52,3 +58,16 @@ def command(sql: bool, check: bool, as_json: bool, url: str | None, app: str | N
         click.echo(f"{told['url']}: {applied} of {known} migrations, {state}")
     if applied < known:
         raise SystemExit(1)
+
+
+def _script(place: str, *, whole: bool) -> str:
+    """What is to be applied there: all of it where nothing is."""
+    from tenure.errors import StoreUnavailable
+    from tenure.store.open import applied_at, script_at
+
+    try:
+        return script_at(place, since=0 if whole else applied_at(place)[0])
+    except StoreUnavailable as error:
+        raise click.ClickException(
+            f"{error}; --sql --all prints the whole schema without asking the store"
+        ) from None

@@ -50,13 +50,16 @@ def applied_at(url: str) -> tuple[int, int]:
     return applied_in_file(place)
 
 
-def script_at(url: str) -> str:
-    """The SQL that makes the schema where a URL says, for people to read or run."""
+def script_at(url: str, *, since: int = 0) -> str:
+    """The SQL that makes the schema where a URL says, for people to read or run; `since`: what comes after so many migrations.
+
+    Nothing is asked of the store. "": there is no more to come.
+    """
     place = locate(url)
     if isinstance(place, PostgresPlace):
         from tenure.store.postgres.standing import schema_script
 
-        return schema_script(place)
+        return schema_script(place, since=since)
     from tenure.store.sqlite.standing import file_script
 
-    return file_script(place)
+    return file_script(place, since=since)

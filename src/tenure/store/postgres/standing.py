@@ -31,11 +31,15 @@ def pooled(place: PostgresPlace) -> bool:
         return row is not None and row[0] != link.info.backend_pid
 
 
-def schema_script(place: PostgresPlace) -> str:
-    """All of it in one transaction."""
+def schema_script(place: PostgresPlace, *, since: int = 0) -> str:
+    """All of it, or what comes after so many migrations, in one transaction; "": nothing does."""
     placed = postgres_dialect(place.schema).place
-    parts = ["BEGIN;", f'CREATE SCHEMA IF NOT EXISTS "{place.schema}";', f"{placed(META)};"]
-    for step in migrations("postgres"):
+    steps = migrations("postgres")[since:]
+    if not steps:
+        return ""
+    first = [f'CREATE SCHEMA IF NOT EXISTS "{place.schema}";', f"{placed(META)};"]
+    parts = ["BEGIN;", *(first if since == 0 else ())]
+    for step in steps:
         kept = f"INSERT INTO tenure.meta (number, name, min_client) VALUES ({step.number}, '{step.name}', {step.min_client});"
         parts += [placed(step.text).strip(), placed(kept)]
     return "\n".join([*parts, "COMMIT;"])

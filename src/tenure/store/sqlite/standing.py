@@ -30,13 +30,17 @@ def applied_in_file(place: SqlitePlace) -> tuple[int, int]:
         raise meaning(cause, place.path) from cause
 
 
-def file_script(place: SqlitePlace) -> str:
-    """All of it in one transaction; an empty file is to be in WAL mode."""
+def file_script(place: SqlitePlace, *, since: int = 0) -> str:
+    """All of it, or what comes after so many migrations, in one transaction; "": nothing does. An empty file is to be in WAL mode."""
     placed = sqlite_dialect(place.prefix).place
-    parts = ["PRAGMA journal_mode = WAL;", "BEGIN IMMEDIATE;", f"{placed(META)};"]
-    for step in migrations("sqlite"):
+    steps = migrations("sqlite")[since:]
+    if not steps:
+        return ""
+    first = ["PRAGMA journal_mode = WAL;", "BEGIN IMMEDIATE;", f"{placed(META)};"]
+    parts = first if since == 0 else ["BEGIN IMMEDIATE;"]
+    for step in steps:
         kept = f"INSERT INTO tenure_meta (number, name, min_client) VALUES ({step.number}, '{step.name}', {step.min_client});"
         parts += [placed(step.text).strip(), placed(kept)]
-    if not place.shared:
+    if since == 0 and not place.shared:
         parts.append(f"PRAGMA application_id = {APPLICATION};")
     return "\n".join([*parts, "COMMIT;"])
