@@ -42,6 +42,7 @@ demo: $(VENV)/.installed ## Show, line by line, what happens to a handful of job
 	@$(BIN)/python -m tenure demo --story
 
 test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
+	@$(if $(strip $(ARGS)),true,.ci/chromium || true)
 	@echo "running the tests …"
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(ARGS)
 

@@ -1,0 +1,85 @@
+"""What the scripts around the tests do where a tool is missing: nothing is left out in silence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import ROOT
+
+TOOLS = ("bash", "cat", "dirname", "dpkg", "env", "grep", "mktemp", "rm", "tail", "timeout")
+RELEASE = Path("/etc/os-release")
+SNAP = RELEASE.exists() and "\nID=ubuntu\n" in f"\n{RELEASE.read_text('utf-8')}"
+"""Whether this is Ubuntu, whose apt has no Chromium."""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A path with a few tools alone, root's rights, and an apt-get without a network."""
+    made = tmp_path / "bin"
+    made.mkdir()
+    for tool in TOOLS:
+        if found := shutil.which(tool):
+            (made / tool).symlink_to(found)
+    stand_in(made, "id", "echo 0")
+    stand_in(made, "apt-get", "echo 'E: no network'; exit 100")
+    stand_in(made, "make", 'echo "made $1"')
+    return made
+
+
+def stand_in(path: Path, name: str, does: str) -> None:
+    """A command that does this."""
+    (path / name).write_text(f"#!/bin/sh\n{does}\n", "utf-8")
+    (path / name).chmod(0o755)
+
+
+def run(script: str, path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One of the scripts, with these tools alone."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TENURE_")}
+    return subprocess.run(
+        [ROOT / ".ci" / script], check=False, capture_output=True, text=True, timeout=60,
+        env={**kept, "PATH": str(path), **environment},
+    )  # fmt: skip
+
+
+def test_a_chromium_that_cannot_be_installed_is_told_with_its_reason(bare: Path) -> None:
+    ended = run("chromium", bare)
+    assert ended.returncode == 1
+    why = "Ubuntu has it as a snap alone" if SNAP else "apt-get could not install it (E: no network)"
+    assert f"chromium is missing: {why}" in ended.stdout
+
+
+def test_a_chromium_is_installed_where_it_can_be(bare: Path) -> None:
+    stand_in(bare, "apt-get", f"echo '#!/bin/sh' > {bare}/chromium; /bin/chmod +x {bare}/chromium")
+    assert run("chromium", bare).returncode == (1 if SNAP else 0)
+    assert SNAP or run("chromium", bare).stdout == ""
+
+
+def test_who_is_not_root_is_told_what_root_would_do(bare: Path) -> None:
+    stand_in(bare, "id", "echo 1000")
+    ended = run("chromium", bare)
+    assert ended.returncode == 1
+    assert "only root may install it" in ended.stdout or "Ubuntu" in ended.stdout
+
+
+@pytest.mark.parametrize("whole", ["", "1"], ids=["any", "whole"])
+def test_what_is_missing_is_said_again_when_everything_has_run(bare: Path, whole: str) -> None:
+    ended = run("run", bare, TENURE_TEST_CHROMIUM="nosuch", TENURE_CI_WHOLE=whole)
+    told = ended.stdout.splitlines()
+    assert ended.returncode == (1 if whole else 0)
+    made = [n for n, line in enumerate(told) if line.startswith("made ")]
+    before, after = told[: made[0]], told[made[-1] + 1 :]
+    assert after
+    assert set(after) <= set(before)
+    assert "there is no nosuch" in after[-1]
+
+
+def test_what_is_missing_is_said_again_when_a_test_fails(bare: Path) -> None:
+    stand_in(bare, "make", 'echo "made $1"; exit 2')
+    ended = run("run", bare, TENURE_TEST_CHROMIUM="nosuch")
+    assert ended.returncode == 2
+    assert "there is no nosuch" in ended.stdout.splitlines()[-1]
