@@ -65,6 +65,13 @@ def test_the_figures_in_the_readme_are_those_that_were_kept() -> None:
         assert f"| {row['store']} | {row['what']} | {row['ratio']:.2f} | {row['want']} | {told} |" in README
 
 
+def test_every_picture_of_a_page_is_shown_in_the_readme_and_the_docs() -> None:
+    made = {file.name for file in (ROOT / "docs" / "screenshots").iterdir()}
+    for page, prefix in (("README.md", "docs/"), ("docs/dashboard.md", "")):
+        text = (ROOT / page).read_text("utf-8")
+        assert set(re.findall(rf"[(\"]{prefix}screenshots/([\w-]+\.png)[)\"]", text)) == made
+
+
 def test_no_placeholder_is_left_in_the_docs() -> None:
     for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text("utf-8")

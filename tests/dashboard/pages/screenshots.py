@@ -1,8 +1,8 @@
 """Makes the pictures of docs/dashboard.md: `make screenshots`.
 
-A shop's queues on a file of their own, worked on by a real worker for a few seconds, so that every page has something to
-show; then each page in a real Chromium, 1280 pixels wide, the overview as tall as all its charts. Names of pictures, given to
-the module, make these alone.
+A shop's queues on a file of their own, worked on by a real worker for a few seconds, and a gateway that takes webhooks, so that
+every page has something to show; then each page in a real Chromium, 1280 pixels wide, the overview as tall as all its charts.
+Names of pictures, given to the module, make these alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import tenure
 from tenure.figures import Histogram, Tally
 from tests.dashboard.house import House
+from tests.dashboard.pages.hooks import delivered, gateway_of
 from tests.support import chromium
 from tests.support.clock import MovedClock
 from tests.worker.house import Working, until
@@ -153,9 +154,12 @@ def main(wanted: Sequence[str] = ()) -> int:
         house = House(f"sqlite:///{folder}/shop.db")
         work = shop(house.app)
         past(f"sqlite:///{folder}/shop.db")
+        gateway = gateway_of(house.app)
         worker = Working(house.app, {"concurrency": 12})
         try:
-            _shoot(found, house, work, folder, wanted)
+            with delivered(gateway):
+                work()
+                _shoot(found, house, house.serve(gateway=gateway).port, folder, wanted)
         finally:
             worker.stop()
             with ThreadPoolExecutor(1) as elsewhere:
@@ -163,13 +167,11 @@ def main(wanted: Sequence[str] = ()) -> int:
     return 0
 
 
-def _shoot(found: str, house: House, work: Callable[[], None], folder: str, wanted: Sequence[str]) -> None:
+def _shoot(found: str, house: House, port: int, folder: str, wanted: Sequence[str]) -> None:
     from playwright.sync_api import sync_playwright
 
     from tests.dashboard.pages.tab import PHONE, launch, opened
 
-    served = house.serve()
-    work()
     until(
         lambda: house.q.count(tenure.Filter(states=["ready"])).total == 0,
         "the shop never got through its work",
@@ -182,7 +184,7 @@ def _shoot(found: str, house: House, work: Callable[[], None], folder: str, want
     }  # fmt: skip
     with sync_playwright() as playwright:
         browser = launch(playwright, found)
-        root = f"http://127.0.0.1:{served.port}"
+        root = f"http://127.0.0.1:{port}"
         looks: dict[str, dict[str, Any]] = {name: {} for name in pages}
         looks |= {"overview-light": {"scheme": "light"}, "phone": {"size": PHONE}}
         for name, look in looks.items():
