@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +19,7 @@ import tenure
 from tests.cli.files import SETTINGS, source, write
 from tests.cli.running import Running, ask, closed, message, running
 from tests.cli.test_cli import tenure_command
+from tests.support.child import ROOT
 from tests.support.workers import until
 
 UP = ("up", "bot:app", "--port", "0", "--json")
@@ -68,6 +72,19 @@ def test_an_update_is_taken_and_handled_by_the_same_process(folder: Path) -> Non
         assert up.left() == 0
         with tenure.open(up.store) as q:
             assert list(q.workers()) == []
+
+
+def test_the_first_commands_of_the_readme_enqueue_a_job_and_run_it(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    code, commands = (re.findall(rf"```{kind}\n(.*?)```", readme, re.DOTALL)[0] for kind in ("python", "sh"))
+    enqueue, start = (line.partition("#")[0].split() for line in commands.splitlines())
+    (tmp_path / "jobs.py").write_text(code, "utf-8")
+    assert (enqueue, start) == (["python", "jobs.py"], ["tenure", "up", "jobs:app"])
+    told = subprocess.run(
+        [sys.executable, *enqueue[1:]], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60
+    )
+    with running(tmp_path, *start[1:], "--dashboard", "0") as up:
+        assert ended(up, told.stdout.strip()).result == "sent to a@b.c"
 
 
 def test_where_the_store_is_is_logged_once(folder: Path) -> None:

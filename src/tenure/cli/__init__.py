@@ -13,10 +13,10 @@ import tenure
 __all__ = ["main"]
 
 _COMMANDS: Final = {
+    "up": "Run worker, janitor, gateway and dashboard in one process.",
     "worker": "Run a worker: claim jobs, run them, settle them.",
     "gateway": "Take webhooks, and store each as a job before it is answered.",
     "dashboard": "Serve a page on which the jobs are seen and seen to.",
-    "up": "Run worker, janitor, gateway and dashboard in one process.",
     "janitor": "Do the chores alone: promote, expire, reclaim, retain, fire schedules.",
     "demo": "Show it all at work: a small shop on SQLite, in a temporary file.",
     "enqueue": "Enqueue a job.",
@@ -92,8 +92,8 @@ def main() -> None:
 
     \b
     tenure demo                   see it all at work, on SQLite, in a temporary file
-    tenure worker shop.jobs:app   run the jobs of the tenure.App named app in shop/jobs.py
-    tenure up shop.jobs:app       the same, a dashboard, and the webhooks that gateway.toml tells of
+    tenure up shop.jobs:app       run everything for the tenure.App named app in shop/jobs.py
+    tenure worker shop.jobs:app   a worker alone
     tenure top                    watch it live; `tenure stats` counts once
     tenure list state:dead        what died; `tenure retry state:dead` starts it anew
 
