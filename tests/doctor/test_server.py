@@ -13,8 +13,10 @@ import pytest
 import tenure
 from tenure.config import PostgresPlace, locate
 from tenure.doctor import Finding, Limits
+from tenure.doctor.server import pooler
 from tenure.doctor.vacuum import _pin, index_bloat
 from tenure.store.health import Pin
+from tenure.store.postgres.standing import pooling
 from tests.doctor.visits import visit, worse
 from tests.support import pgbouncer
 from tests.support.pgbouncer import PgBouncer
@@ -244,12 +246,41 @@ def test_through_pgbouncer_the_url_must_say_so(on_server: str, postgres_url: str
         [silent] = visit(f"{front}&pgbouncer=true", "pgbouncer")
         assert silent.level == "note"
         [hears] = visit(f"{front}&pgbouncer=true&listen={quote(postgres_url, safe='')}", "pgbouncer")
-        assert hears == Finding("ok", "pgbouncer", "a pooler stands between, and the URL says so")
+        assert hears == Finding(
+            "ok", "pgbouncer", "a pooler in transaction mode stands between, and the URL says so"
+        )
         [refused] = worse(front)
         assert (refused.level, refused.check) == ("error", "store")
         assert refused.fix.startswith("add pgbouncer=true to the URL")
         [unsaid] = visit(f"{front}&options=", "pgbouncer")
         assert (unsaid.level, unsaid.found) == (
             "error",
-            "a pooler stands between, and the URL does not say so",
+            "a pooler in transaction mode stands between, and the URL does not say so",
         )
+
+
+def test_a_pooler_in_session_mode_is_in_nobody_s_way(on_server: str, postgres_url: str) -> None:
+    """Where there is no pgbouncer, as above."""
+    if not pgbouncer.available():
+        assert visit(on_server, "pgbouncer")[0].level == "ok"
+        return
+    place = f"?schema={place_of(on_server).schema}&options="
+    with PgBouncer(postgres_url, pool_size=20, mode="session") as bouncer:
+        [found] = visit(bouncer.url() + place, "pgbouncer")
+        assert (found.level, found.fix) == ("ok", "")
+        assert "in session mode as far as can be told" in found.found
+        [needless] = visit(f"{bouncer.url()}{place}&pgbouncer=true", "pgbouncer")
+        assert needless.level == "note"
+        assert needless.fix.startswith("if its pool_mode is session, leave pgbouncer=true out")
+
+
+def test_a_pooler_that_has_no_second_connection_to_give_is_not_judged(postgres_url: str) -> None:
+    """Where there is no pgbouncer, as above."""
+    if not pgbouncer.available():
+        assert pooling(place_of(postgres_url)) == "none"
+        return
+    with PgBouncer(postgres_url, pool_size=1, mode="session") as bouncer:
+        place = place_of(f"{bouncer.url()}?options=")
+        assert pooling(place) == "unknown"
+        [found] = pooler(place)
+        assert (found.level, found.check) == ("note", "pgbouncer")

@@ -1,4 +1,4 @@
-"""A real pgbouncer in transaction pooling mode, where the machine has one."""
+"""A real pgbouncer, in transaction pooling mode unless another is asked for, where the machine has one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = {mode}
 max_client_conn = 500
 default_pool_size = {pool_size}
 ignore_startup_parameters = extra_float_digits
@@ -49,9 +49,9 @@ def available() -> bool:
 class PgBouncer:
     """In front of the server of `url`: any number of clients share `pool_size` connections per database."""
 
-    def __init__(self, url: str, *, pool_size: int = 5) -> None:
+    def __init__(self, url: str, *, pool_size: int = 5, mode: str = "transaction") -> None:
         self._target = urlsplit(url)
-        self._pool_size = pool_size
+        self._pool_size, self._mode = pool_size, mode
         self._user = server_user()
         self._directory: Path | None = None
         self._process: GuardedProcess | None = None
@@ -119,7 +119,8 @@ class PgBouncer:
         }
         parts = [f"{key}='{value.replace(chr(39), chr(39) * 2)}'" for key, value in target.items() if value]
         settings.write_text(
-            _SETTINGS.format(target=" ".join(parts), port=port, pool_size=self._pool_size), encoding="utf-8"
+            _SETTINGS.format(target=" ".join(parts), port=port, pool_size=self._pool_size, mode=self._mode),
+            encoding="utf-8",
         )
         give_to(self._user, settings)
         process = GuardedProcess(

@@ -61,7 +61,7 @@ def _store(url: str, limits: Limits, machine: Callable[[], int]) -> Iterator[Fin
     except (TenureError, Broken) as error:
         # What a session is set up with is refused by pgbouncer, unless it is told to let it pass.
         pooled = "startup parameter" in str(error)
-        fix = "add pgbouncer=true to the URL: a pooler stands between" if pooled else "see to that first"
+        fix = "add pgbouncer=true to the URL: a pooler stands between (one in session mode may let `options` pass instead: ignore_startup_parameters)" if pooled else "see to that first"  # fmt: skip
         closed, store = Finding("error", "store", f"it cannot be opened: {error}", fix), None
     if store is None:
         yield from filter(None, [closed])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tenure.config import PostgresPlace
-from tenure.doctor.finding import Finding, listed
+from tenure.doctor.finding import Finding, Level, listed
 from tenure.doctor.patient import Patient
 from tenure.store import health
+
+if TYPE_CHECKING:
+    from tenure.store.postgres.standing import Pooling
 
 __all__ = ["connections", "durability", "pooler", "rights", "version"]
 
@@ -58,25 +62,53 @@ def connections(patient: Patient) -> Iterator[Finding]:
 
 
 def pooler(place: PostgresPlace) -> Iterator[Finding]:
-    """Whether something like pgbouncer stands between, and whether the URL says so."""
-    from tenure.store.postgres.standing import pooled
+    """Whether something like pgbouncer stands between, in which mode, and whether the URL says so."""
+    from tenure.store.postgres.standing import pooling
 
-    between = pooled(place)
-    if between and not place.pgbouncer:
-        fix = "add pgbouncer=true to the URL (and listen= with the server's own), or connect to the server itself"
-        yield Finding("error", "pgbouncer", "a pooler stands between, and the URL does not say so", fix)
-    elif between and place.notify and place.listen is None:
-        fix = "add listen= with the server's own URL, percent-encoded, and jobs are heard of at once"
-        yield Finding(
-            "note", "pgbouncer", "a pooler stands between, so workers look for jobs every few seconds", fix
-        )
-    elif between:
-        yield Finding("ok", "pgbouncer", "a pooler stands between, and the URL says so")
-    elif place.pgbouncer:
-        fix = "leave pgbouncer=true out of the URL: statements are prepared and commits heard of then"
-        yield Finding("note", "pgbouncer", "the URL says pgbouncer=true, but nothing stands between", fix)
-    else:
-        yield Finding("ok", "pgbouncer", "nothing stands between")
+    mode = pooling(place)
+    level, found, fix = _unsaid(mode) if not place.pgbouncer else _said(mode)
+    if place.pgbouncer and mode != "none" and place.notify and place.listen is None:
+        level, found = "note", f"{found}; workers look for jobs every few seconds"
+        fix = fix or "add listen= with the server's own URL, percent-encoded, and jobs are heard of at once"
+    yield Finding(level, "pgbouncer", found, fix)
+
+
+def _unsaid(mode: Pooling) -> tuple[Level, str, str]:
+    """A URL that tells of no pooler."""
+    between = (
+        "add pgbouncer=true to the URL (and listen= with the server's own), or connect to the server itself"
+    )
+    match mode:
+        case "none":
+            return "ok", "nothing stands between", ""
+        case "transaction":
+            return (
+                "error",
+                "a pooler in transaction mode stands between, and the URL does not say so",
+                between,
+            )
+        case "session":
+            return (
+                "ok",
+                "a pooler stands between, in session mode as far as can be told: it is in nobody's way",
+                "",
+            )
+        case _:
+            return "note", "a pooler stands between, and its mode cannot be told", f"if its pool_mode is not session, {between}"  # fmt: skip
+
+
+def _said(mode: Pooling) -> tuple[Level, str, str]:
+    """A URL with pgbouncer=true."""
+    needless = "leave pgbouncer=true out of the URL: statements are prepared and commits heard of then"
+    match mode:
+        case "none":
+            return "note", "the URL says pgbouncer=true, but nothing stands between", needless
+        case "session":
+            return "note", "the URL says pgbouncer=true, and a pooler stands between that is in session mode, as far as can be told", f"if its pool_mode is session, {needless}"  # fmt: skip
+        case "transaction":
+            return "ok", "a pooler in transaction mode stands between, and the URL says so", ""
+        case _:
+            return "ok", "a pooler stands between, its mode cannot be told, and the URL says pgbouncer=true", ""  # fmt: skip
 
 
 def rights(patient: Patient) -> Iterator[Finding]:
