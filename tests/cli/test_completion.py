@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -70,14 +72,24 @@ def test_it_works_on_postgresql_and_makes_no_schema_there(
     until(lambda: completed("pause", "") == ["mail"])  # it waits for a busy server no longer than a moment
 
 
+def environment(desk: Desk) -> dict[str, str]:
+    """As a shell has it that finds this very command."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {
+        **os.environ,
+        "PATH": path,
+        "TENURE_URL": desk.url,
+        "TERM": "dumb",
+        "PS1": "$ ",
+        "HOME": str(desk.folder),
+    }
+
+
 def test_bash_completes_a_word_with_a_colon_in_it(desk: Desk) -> None:
     """In the shell itself: it takes words apart at colons, and writes a blank behind what is complete."""
     with desk.queue() as q:
         q.enqueue("send_email", queue="mail")
-    shell = ["bash", "--noprofile", "--norc", "-i"]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "TENURE_URL": desk.url, "TERM": "dumb", "PS1": "$ "}
-    bash = Terminal(shell, desk.folder, environment)
+    bash = Terminal(["bash", "--noprofile", "--norc", "-i"], desk.folder, environment(desk))
     try:
         bash.type('eval "$(_TENURE_COMPLETE=bash_source tenure)"; echo r""eady\n')
         bash.until("ready\r\n")
@@ -87,3 +99,55 @@ def test_bash_completes_a_word_with_a_colon_in_it(desk: Desk) -> None:
         bash.until("'queue:mail state:cancelled'")
     finally:
         bash.close()
+
+
+def test_zsh_completes_a_word_with_a_colon_in_it(desk: Desk) -> None:
+    """In the shell itself, where there is one: it writes no blank behind a field."""
+    script = desk.run(_TENURE_COMPLETE="zsh_source").out
+    assert "_describe -V fields fields -U -S ''" in script
+    assert "fields+=" in script
+    if shutil.which("zsh") is None:
+        return
+    with desk.queue() as q:
+        q.enqueue("send_email", queue="mail")
+    zsh = Terminal(["zsh", "-f", "-i"], desk.folder, environment(desk))
+    try:
+        zsh.type(
+            'autoload -Uz compinit; compinit -u -D; eval "$(_TENURE_COMPLETE=zsh_source tenure)"; echo r""eady\n'
+        )
+        zsh.until("ready\r\n")
+        zsh.type("tenure list st\t")
+        zsh.until("tenure list state:")
+        zsh.type("de\t")
+        zsh.until("state:dead")
+        zsh.type("kind:send\t")
+        zsh.until("kind:send_email")
+        zsh.type("'queue:mail state:can\t")
+        zsh.until("'queue:mail state:cancelled'")
+        assert "state: " not in zsh.screen
+    finally:
+        zsh.close()
+
+
+def test_fish_completes_a_word_with_a_comma_in_it(desk: Desk) -> None:
+    """In the shell itself, where there is one."""
+    assert 'string split --max 1 "," $completion' in desk.run(_TENURE_COMPLETE="fish_source").out
+    if shutil.which("fish") is None:
+        return
+    with desk.queue() as q:
+        q.enqueue("send_email", queue="mail")
+    lines = (
+        "list st",
+        "list state:dead,can",
+        "list state:dead kind:send",
+        "list 'queue:mail state:can",
+        "pause m",
+    )
+    asked = "; ".join(f'complete -C "tenure {line}"' for line in lines)
+    told = subprocess.run(
+        ["fish", "--no-config", "-c", f"_TENURE_COMPLETE=fish_source tenure | source; {asked}"],
+        check=True, capture_output=True, text=True, timeout=60, cwd=desk.folder, env=environment(desk),
+    )  # fmt: skip
+    assert [line.partition("\t")[0] for line in told.stdout.splitlines()] == [
+        "state:", "state:dead,cancelled", "kind:send_email", "queue:mail state:cancelled", "mail",
+    ]  # fmt: skip
