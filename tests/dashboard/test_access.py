@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -320,6 +321,46 @@ def test_what_is_masked_is_a_setting(light: House) -> None:
     for token in (OPERATOR, VIEWER):
         told = json.loads(served.get(f"/api/jobs/{job.id}", token=token).json["payload"])
         assert told == {"password": "hunter2", "iban_of": "DE1", "shoe": "***"}
+
+
+SECRETS = {
+    "to": "a",
+    "n": 1,
+    "card": {"token": ["t0p"]},
+    "list": [{"token": "t1", "n": 1}, {"token": "t2", "n": 2}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "made"),
+    [
+        ({}, {}),
+        ({"to": "b", "n": True}, {"to": "b", "n": True}),
+        ({"card": {"token": "new"}}, {"card": {"token": "new"}}),
+        ({"note": "***"}, {"note": "***"}),
+        ({"list": [{"token": "***", "n": 1}, {"n": 3}]}, {"list": [{"token": "t1", "n": 1}, {"n": 3}]}),
+        ({"list": [{"token": "new"}]}, {"list": [{"token": "new"}]}),
+        ({"token": "***"}, None),
+        ({"list": [{"token": "***", "n": 2}]}, None),
+        ({"list": [{"token": "***", "n": 2}, {"token": "***", "n": 1}]}, None),
+        ({"list": [{"token": "***", "n": True}, {"token": "***", "n": 2}]}, None),
+    ],
+    ids=str,
+)
+def test_stars_that_were_left_in_an_edited_payload_stand_for_the_old_values_or_are_refused(
+    light: House, change: dict[str, Any], made: dict[str, Any] | None
+) -> None:
+    old = light.q.enqueue("send", SECRETS)
+    served = light.guarded(mask_operators=True)
+    shown = json.loads(served.get(f"/api/jobs/{old.id}", token=OPERATOR).json["payload"])
+    assert "t0p" not in str(shown)
+    edited = json.dumps({**shown, **change})
+    answer = served.act("enqueue_edited", token=OPERATOR, ids=[old.id], payload=edited)
+    jobs = [job.payload_text for job in light.q.list() if job.id != old.id]
+    if made is None:
+        assert (answer.status, answer.json["error"]["field"], jobs) == (400, "payload", [])
+    else:
+        assert [json.dumps(json.loads(text), sort_keys=True) for text in jobs] == [json.dumps({**SECRETS, **made}, sort_keys=True)]  # fmt: skip
 
 
 def test_files_are_served_with_their_types_and_not_from_elsewhere(

@@ -43,6 +43,20 @@ class Mask:
         """A request's headers; what signs a request is no secret, what lets one in is."""
         return {name: STARS if self.hides(name) else value for name, value in headers.items()}
 
+    def put_back(self, given: Any, old: str) -> Any:
+        """What was edited as `text` shows it, with the old values where stars were left; new values stay as they are given.
+
+        Stars that cannot be told to stand for one value are refused: where there was none, and in a list's items that were
+        edited or moved, for there another item's secret could be taken for this one's.
+        """
+        if not self._words:
+            return given
+        try:
+            known = json.loads(old)
+        except (ValueError, RecursionError):
+            known = None
+        return self._back(given, known, "payload")
+
     def check(self, which: Filter) -> None:
         """Refuse a filter that asks for what is hidden: by asking often enough, one could read it."""
         for word in (*(which.payload or ()), *(which.except_payload or ())):
@@ -51,6 +65,32 @@ class Mask:
                 raise FieldError(
                     "filter", "must not ask for a field that is masked", path, "an operator can look for it"
                 )
+
+    def _back(self, given: Any, old: Any, path: str) -> Any:
+        if isinstance(given, dict):
+            known = old if isinstance(old, dict) else {}
+            return {key: self._entry(key, inner, known, f"{path}.{key}") for key, inner in given.items()}
+        if isinstance(given, list):
+            same = isinstance(old, list) and len(old) == len(given)
+            return [self._item(inner, old[at] if same else None, f"{path}[{at}]") for at, inner in enumerate(given)]  # fmt: skip
+        return given
+
+    def _entry(self, key: str, given: Any, old: Mapping[str, Any], path: str) -> Any:
+        if not self.hides(key):
+            return self._back(given, old.get(key), path)
+        if given != STARS:
+            return given
+        if key not in old:
+            raise _unknown(path)
+        return old[key]
+
+    def _item(self, given: Any, old: Any, path: str) -> Any:
+        """Of a list: as it was, or without stars."""
+        shown, hidden = self._value(old)
+        # As texts, for 1 and true are equal in Python.
+        if hidden and json.dumps(given, sort_keys=True) == json.dumps(shown, sort_keys=True):
+            return old
+        return self._back(given, None, path)
 
     def _value(self, value: Any) -> tuple[Any, bool]:
         if isinstance(value, dict):
@@ -63,6 +103,10 @@ class Mask:
             pairs = [self._value(inner) for inner in value]
             return [hidden for hidden, _ in pairs], any(other for _, other in pairs)
         return value, False
+
+
+def _unknown(path: str) -> FieldError:
+    return FieldError("payload", f"must say {path}: its stars stand for no value that is known", STARS, "write the value itself")  # fmt: skip
 
 
 def _plain(name: str) -> str:

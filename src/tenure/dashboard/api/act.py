@@ -94,7 +94,10 @@ async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
     if old is None:
         raise Refused(404, "no job has this id")
     request = await queue.request(old.id)
-    payload = decode_text(old.payload_text) if order.payload is None else _payload(order.payload)
+    if order.payload is None:
+        payload = decode_text(old.payload_text)
+    else:
+        payload = asked.mask.put_back(_payload(order.payload), old.payload_text)
     made = await queue.enqueue_job(_like(old, payload, until_of(order.at), request))
     if not made.inserted:
         return Answer(0, f"its unique key is taken by {made.id}: nothing was enqueued")
