@@ -144,6 +144,21 @@ def test_a_job_is_told_with_all_that_belongs_to_it(page: Served, house: House) -
     assert [(row["id"], row["parent"]) for row in flow] == [(dead, None), (child, dead)]
 
 
+def test_a_flow_is_told_with_the_runs_that_failed_of_jobs_that_ran_more_than_once(
+    page: Served, house: House
+) -> None:
+    dead = house.dead("send", flow="night")
+    once = house.dead("send", flow="night")
+    assert house.q.replay(dead) == "replayed"
+    [claim] = house.q.claim()
+    house.q.settle(claim, tenure.Fail("again"))
+    runs = {row["id"]: row["history"] for row in page.get("/api/flow/night").json["jobs"]}
+    assert [(run["attempt"], run["outcome"]) for run in runs[dead]] == [(1, "failed"), (1, "failed")]
+    assert runs[dead][0]["epoch"] < runs[dead][1]["epoch"]
+    assert runs[dead][0]["finished_at"] <= runs[dead][1]["started_at"]
+    assert runs[once] == []
+
+
 @pytest.mark.parametrize(
     ("body", "shown"),
     [(b'{"a": "b"}', {"body_text": '{"a": "b"}'}), (b"plain", {"body_text": "plain"}), (b"\xff\x00", {"body_base64": "/wA="})],

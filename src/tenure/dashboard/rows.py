@@ -74,6 +74,7 @@ def attempt_of(attempt: Attempt) -> dict[str, Any]:
     """One failed attempt, or crash."""
     return {
         "attempt": attempt.attempt,
+        "epoch": attempt.epoch,
         "worker": attempt.worker,
         "started_at": when(attempt.started_at),
         "finished_at": when(attempt.finished_at),

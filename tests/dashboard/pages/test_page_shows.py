@@ -125,6 +125,22 @@ def test_how_far_a_job_is_is_a_bar_that_moves(tab: Tab, house: House) -> None:
     expect(page.locator(".progress-line")).to_contain_text("50 %")
 
 
+def test_each_run_of_a_job_that_was_started_anew_is_a_line_and_a_bar_of_its_own(
+    tab: Tab, house: House
+) -> None:
+    dead = house.dead("send", flow="night")
+    house.q.replay(dead)
+    [claim] = house.q.claim()
+    house.q.settle(claim, tenure.Done())
+    page = tab.go(f"job/{dead}")
+    expect(page.locator(".timeline .line-row .num:first-child")).to_have_text(["try 1", "try 1"])
+    expect(page.locator(".timeline .bar-fail")).to_have_count(1)
+    expect(page.locator(".timeline .bar-run")).to_have_count(1)
+    page = tab.go("flow/night")
+    expect(page.locator(".gantt-row .bar-fail")).to_have_count(1)
+    expect(page.locator(".gantt-row .bar-run")).to_have_count(1)
+
+
 def test_the_store_is_named_once(tab: Tab) -> None:
     page = tab.go("system")
     expect(page.locator(".store")).to_have_text(re.compile(r"^(SQLite /|PostgreSQL )(?!.*://).*$"))

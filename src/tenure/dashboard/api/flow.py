@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
+from tenure.client.queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Asked
-from tenure.dashboard.rows import row_of
+from tenure.dashboard.rows import attempt_of, row_of
 from tenure.filters import Filter
+from tenure.job import JobSeen
 
 __all__ = ["flow"]
 
 _MOST: Final = 500
+_FRESH: Final = 1.0
+_AGAIN: Final = 100
+"""Of how many jobs that ran more than once the earlier runs are told, the newest first: each costs a look."""
+_TOLD: Final = ("epoch", "attempt", "started_at", "finished_at", "outcome")
 
 
 async def flow(asked: Asked) -> dict[str, Any]:
-    """Up to 500 of them, oldest first, each with its parent."""
-    queue = await asked.desk.queue()
-    page = await queue.list(Filter(flow=asked.request.path_params["flow"]), limit=_MOST, look=5 * LOOK)
-    rows = [{**row_of(job), "parent": job.parent} for job in reversed(page)]
+    """Up to 500 of them, oldest first, each with its parent and the runs that failed."""
+    queue, name = await asked.desk.queue(), asked.request.path_params["flow"]
+    told: dict[str, Any] = await asked.desk.kept(("flow", name), _FRESH, lambda: _flow(queue, name))
+    return told
+
+
+async def _flow(queue: AsyncQueue, name: str) -> dict[str, Any]:
+    page = await queue.list(Filter(flow=name), limit=_MOST, look=5 * LOOK)
+    # Each claim is an epoch: what was claimed once has no run but the one that its own row tells.
+    again = [job for job in page if job.epoch > 1][:_AGAIN]
+    runs = dict(zip((job.id for job in again), await asyncio.gather(*(_runs(queue, job) for job in again)), strict=True))  # fmt: skip
+    rows = [{**row_of(job), "parent": job.parent, "history": runs.get(job.id, [])} for job in reversed(page)]
     return {"jobs": rows, "more": page.before is not None}
+
+
+async def _runs(queue: AsyncQueue, job: JobSeen) -> list[dict[str, Any]]:
+    told = map(attempt_of, await queue.history(job.id))
+    return [{name: one[name] for name in _TOLD} for one in told]

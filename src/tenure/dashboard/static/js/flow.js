@@ -1,5 +1,5 @@
 // Flow: a chain of jobs as bars on one line of time; the critical path is the chain that ended last.
-import { Line } from "./bars.js";
+import { barsOf, Line, spent } from "./bars.js";
 import { epoch, jobs as jobsWord, seconds, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
@@ -39,11 +39,10 @@ export function criticalPath(rows) {
   return path;
 }
 
+// Each run of it, and what it waited before; one that ended without a run has waited only.
 function bars(row) {
-  const made = epoch(row.created_at), began = epoch(row.started_at), ended = end(row);
-  const solid = row.state === "dead" || row.state === "cancelled" ? "fail" : "run";
-  if (began === null) return [{ from: made, to: Math.max(ended, made), kind: "wait", name: "waited" }];
-  return [{ from: made, to: began, kind: "wait", name: "waited" }, { from: began, to: ended, kind: solid, name: "ran" }];
+  const all = barsOf(row), made = epoch(row.created_at);
+  return all.length ? all : [{ from: made, to: Math.max(end(row), made), kind: "wait", name: "waited" }];
 }
 
 function Gantt({ rows }) {
@@ -52,7 +51,7 @@ function Gantt({ rows }) {
   return html`<section class="panel"><header class="panel-head"><h2>${jobsWord(rows.length)}, ${seconds(to - from)} from first to last</h2><span class="faint">waiting <i class="key bar-wait"></i> running <i class="key bar-run"></i> critical path <i class="key crit"></i></span></header>
     <div class="gantt">${laidOut(rows).map(({ row, depth }) => html`<div key=${row.id} class=${`gantt-row ${path.has(row.id) ? "crit" : ""}`}>
       <span class="gantt-name"><i class="indent" style=${{ width: `${Math.min(depth, 8) * 12}px` }}></i><${JobLink} id=${row.id} /> <b class="clip">${text(row.kind)}</b></span><${State} of=${row.state} />
-      <${Line} from=${from} to=${to} bars=${bars(row)} label=${`${text(row.kind)}, ${row.state}`} /><span class="r num">${row.started_at ? seconds(end(row) - epoch(row.started_at)) : "–"}</span></div>`)}</div></section>`;
+      <${Line} from=${from} to=${to} bars=${bars(row)} label=${`${text(row.kind)}, ${row.state}`} /><span class="r num">${row.started_at ? seconds(spent(bars(row), "run")) : "–"}</span></div>`)}</div></section>`;
 }
 
 export function Flow({ rest }) {
