@@ -329,6 +329,29 @@ def test_few_among_many_are_met_without_looking_at_what_is_between(
     assert q.list(tenure.Filter(states=[state], kinds=["none"])).before is None
 
 
+@pytest.mark.parametrize("text", ["flow:night", "parent:{parent}", "flow:night parent:{parent}"])
+def test_jobs_of_a_flow_and_of_a_parent_are_met_however_far_apart_they_are(
+    q: tenure.Queue, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr("tenure.store.search.STRETCH", 3)
+    monkeypatch.setattr("tenure.store.people.STRETCH", 3)
+    parent = q.enqueue("root").id
+    wanted = []
+    for n in range(3):
+        wanted.append(q.enqueue("leaf", flow="night", parent=parent, queue="leaves").id)
+        q.enqueue_many([tenure.NewJob(kind="other", flow="day", parent=wanted[0]) for _ in range(20)])
+        if n == 1:
+            q.settle_many((claim, tenure.Done()) for claim in q.claim(2, queues=["leaves"]))
+    which = query.parse(text.format(parent=parent))
+    page = q.list(which, look=12)
+    assert ([job.id for job in page], page.before) == (wanted[::-1], None)
+    assert q.count(which, look=12) == ({"done": 2, "ready": 1}, False)
+    some = q.list(which, look=3)
+    assert ([job.id for job in some], some.before is None) == (wanted[2:], False)
+    assert [job.id for job in q.list(which, before=some.before, look=3)] == wanted[1:2]
+    assert [job.id for job in q.list(which.only([tenure.State.DONE]))] == wanted[1::-1]
+
+
 def test_what_has_not_ended_is_met_in_all_its_states_over_a_long_history(
     q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

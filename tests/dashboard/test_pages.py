@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -105,6 +106,7 @@ def test_a_bad_filter_is_pointed_at(page: Served) -> None:
         ("/api/jobs/no-id", "id"),
         ("/api/overview?span=2h", "span"),
         ("/api/audit?before=x", "before"),
+        ("/api/flow/night?before=x", "before"),
     ],
 )
 def test_a_bad_argument_is_told_with_its_rule(page: Served, path: str, field: str) -> None:
@@ -157,6 +159,24 @@ def test_a_flow_is_told_with_the_runs_that_failed_of_jobs_that_ran_more_than_onc
     assert runs[dead][0]["epoch"] < runs[dead][1]["epoch"]
     assert runs[dead][0]["finished_at"] <= runs[dead][1]["started_at"]
     assert runs[once] == []
+
+
+def test_the_jobs_of_a_flow_and_the_children_of_a_job_are_found_behind_any_number_of_others(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.store.search.STRETCH", 5)
+    for name in ("flow", "job"):
+        monkeypatch.setattr(sys.modules[f"tenure.dashboard.api.{name}"], "LOOK", 2)
+    made = [house.q.enqueue("root", flow="night").id]
+    for _ in range(3):
+        made.append(house.q.enqueue("leaf", flow="night", parent=made[0]).id)
+        house.q.enqueue_many([tenure.NewJob(kind="other") for _ in range(40)])
+    told = page.get(f"/api/jobs/{made[0]}").json
+    assert ([row["id"] for row in told["children"]], told["more_children"]) == (made[:1:-1], True)
+    newest = page.get("/api/flow/night").json
+    older = page.get("/api/flow/night", before=newest["before"]).json
+    assert [row["id"] for row in (*older["jobs"], *newest["jobs"])] == made
+    assert older["before"] is None
 
 
 @pytest.mark.parametrize(

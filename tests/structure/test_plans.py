@@ -92,6 +92,8 @@ def work(q: tenure.Queue) -> None:
     q.count(tenure.Filter(states=["dead"], error="x"))
     q.list(tenure.Filter(states=["dead"]))
     q.list(tenure.Filter(states=["running"]))
+    q.list(tenure.Filter(flow="f"))
+    q.count(tenure.Filter(parent=one))
     q.next_due()
     q.pulse()
 
@@ -172,6 +174,8 @@ WHEN_FULL = [
     "ceiling",
     "find",
     "unfinished_ids",
+    "kin_before",
+    "kin_after",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -234,6 +238,20 @@ def test_postgresql_reaches_jobs_by_the_index_made_for_it(
 ) -> None:
     store, ran = on_postgres
     assert indexes(postgres_plan(store, ran[name], mode), "jobs") == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "column"), [("kin_before", "flow"), ("kin_after", "parent")])
+@pytest.mark.parametrize("on_postgres", ["analyzed when full"], indirect=True)
+def test_postgresql_finds_a_flow_s_and_a_parent_s_jobs_by_their_index(
+    on_postgres: OnPostgres, name: str, column: str, mode: str
+) -> None:
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran[name], mode)
+    found = indexes(plan, "jobs") | indexes(plan, "finished")
+    # A plan for these very values leaves out what is asked for nobody.
+    both = {f"{table}_{one}" for table in ("jobs", "finished") for one in ("flow", "parent")}
+    assert {f"jobs_{column}", f"finished_{column}"} <= found <= both
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -312,6 +330,8 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
         ("find", {"sqlite_autoindex_tenure_jobs_1"}),
         ("dead_before", {"tenure_jobs_dead"}),
         ("dead_after", {"tenure_jobs_dead"}),
+        ("kin_before", {"tenure_jobs_flow", "tenure_jobs_parent"}),
+        ("kin_after", {"tenure_jobs_flow", "tenure_jobs_parent"}),
         (
             "unfinished_ids",
             {"tenure_jobs_ready", "tenure_jobs_scheduled", "tenure_jobs_waiting", "tenure_jobs_lease"},

@@ -3,9 +3,9 @@
 A filter may match little in a long history, and no index knows which. So nobody asks for "the next hundred that match", which
 may look at every row before it answers: first the store is asked where so many jobs further is (`floor`, `ceiling`), by the
 primary key alone, then what matches on the way there. No statement looks at more than `STRETCH` jobs of a table; a call that
-is told how many to look at (`look`) stops there and says where it stopped. Who asks for dead jobs alone, or for jobs that have
-not ended, is taken from one to the next: these have indexes, and may be few and far between. Where many have not ended, they are
-walked like any others.
+is told how many to look at (`look`) stops there and says where it stopped. Who asks for the jobs of a flow or of a parent, for dead
+jobs alone, or for jobs that have not ended, is taken from one to the next: these have indexes, and may be few and far between.
+Where many have not ended, they are walked like any others.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _ROUGH: Final = 500
 """How many rows at a time where the payload decides: the store does not know how many of them will do."""
 _FEW: Final = 1_000
 """How many jobs that have not ended are leapt over one by one: reading their ids costs as much as a page does."""
+_NEAR: Final = 500
+"""How far beside a job of a flow or of a parent others of it are looked for, before the index is asked again."""
 _LAST: Final = 2**128 - 1
 _INDEXED: Final = frozenset(s.value for s in (*PENDING, State.RUNNING))
 
@@ -66,6 +68,7 @@ class _Way(NamedTuple):
     statement: str
     edge: str
     dead: str
+    kin: str
     start: str
     end: str
     back: int
@@ -74,8 +77,8 @@ class _Way(NamedTuple):
     kept: int | None
 
 
-NEWEST: Final = _Way("list", "floor", "dead_before", "before", "low", 1, 6, None)
-OLDEST: Final = _Way("find", "ceiling", "dead_after", "after", "high", -1, 2, 2)
+NEWEST: Final = _Way("list", "floor", "dead_before", "kin_before", "before", "low", 1, 6, None)
+OLDEST: Final = _Way("find", "ceiling", "dead_after", "kin_after", "after", "high", -1, 2, 2)
 
 
 def list_jobs(
@@ -111,7 +114,8 @@ def walk(
     leap = None if ids is not None else (yield from _leaping(which, alone=alone))
     narrows = any(value is not None for name, value in params.items() if name != "now")
     rows: list[tuple[Any, ...]] = []
-    stretches = None if look is None else -(-look // STRETCH)
+    reach = STRETCH if leap is None else leap.reach
+    stretches = None if look is None else -(-look // reach)
     while True:
         edge: JobId | None = None
         if leap is not None:
@@ -120,7 +124,7 @@ def walk(
                 return Found(rows, None)
             at = _beside(there, way.back) or at
         if narrows:
-            bounds = {way.start: at, way.end: end, "reach": STRETCH - 1}
+            bounds = {way.start: at, way.end: end, "reach": reach - 1}
             answer = yield Statement(way.edge, bounds, alone=alone, reads=True)
             edge = answer.rows[0][0]
         asked = {**params, way.end: end if edge is None else edge}
@@ -136,14 +140,18 @@ def walk(
 
 
 class _Leap(NamedTuple):
-    """From one job that may match to the next: among these ids, or (None) among all dead jobs."""
+    """From one job that may match to the next: among these ids, of this flow or parent, or else among all dead jobs."""
 
-    among: list[JobId] | None
+    reach: int
+    """How many jobs from there on are looked at before the next leap."""
+    among: list[JobId] | None = None
+    kin: Mapping[str, Any] | None = None
 
     def next(self, way: _Way, at: JobId | None, end: JobId | None, *, alone: bool) -> Plan[JobId | None]:
         """The first one on the way from `at`; None: there is none left."""
         if self.among is None:
-            answer = yield Statement(way.dead, {way.start: at, way.end: end}, alone=alone, reads=True)
+            name, more = (way.dead, {}) if self.kin is None else (way.kin, self.kin)
+            answer = yield Statement(name, {way.start: at, way.end: end, **more}, alone=alone, reads=True)
             found: JobId | None = answer.rows[0][0]
             return found
         if way is NEWEST:
@@ -155,16 +163,21 @@ class _Leap(NamedTuple):
 
 def _leaping(which: Filter, *, alone: bool) -> Plan[_Leap | None]:
     """How to leap over jobs that cannot match; None: no index knows them."""
+    params = which.parameters()
+    if params["flow"] is not None or params["parent"] is not None:
+        # A parent's jobs are fewer than a flow's.
+        flow = params["flow"] if params["parent"] is None else None
+        return _Leap(min(_NEAR, STRETCH), kin={"flow": flow, "parent": params["parent"]})
     states = expand_states(which.states)
     if states == [State.DEAD]:
-        return _Leap(None)
+        return _Leap(STRETCH)
     if not states or not _INDEXED.issuperset(states):
         return None
     # In one statement: a job that changes its state meanwhile must not slip through between two.
     few = STRETCH if states == [State.RUNNING] else min(_FEW, STRETCH)
-    params = {"limit": few, **{state: state in states for state in sorted(_INDEXED)}}
-    answer = yield Statement("unfinished_ids", params, alone=alone, reads=True)
-    return _Leap(sorted(row[0] for row in answer.rows)) if len(answer.rows) < few else None
+    asked = {"limit": few, **{state: state in states for state in sorted(_INDEXED)}}
+    answer = yield Statement("unfinished_ids", asked, alone=alone, reads=True)
+    return _Leap(STRETCH, sorted(row[0] for row in answer.rows)) if len(answer.rows) < few else None
 
 
 def _stretch(

@@ -141,6 +141,27 @@ def test_each_run_of_a_job_that_was_started_anew_is_a_line_and_a_bar_of_its_own(
     expect(page.locator(".gantt-row .bar-run")).to_have_count(1)
 
 
+def test_a_flow_of_many_jobs_is_shown_in_parts(
+    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.flow"], "_MOST", 3)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.job"], "_CHILDREN", 3)
+    root = light.q.enqueue("root", flow="night").id
+    for _ in range(4):
+        light.q.enqueue("leaf", flow="night", parent=root)
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("flow/night")
+        expect(page.locator("[data-part]")).to_contain_text("The newest 3 jobs of this flow")
+        page.get_by_role("link", name="Older").click()
+        expect(page.locator(".gantt-row")).to_have_count(2)
+        page.get_by_role("link", name="The newest").click()
+        expect(page.locator(".gantt-row")).to_have_count(3)
+        page = tab.go(f"job/{root}")
+        expect(page.locator("h2", has_text="The newest 3 of the jobs it made")).to_be_visible()
+        tab.clean()
+
+
 def test_the_store_is_named_once(tab: Tab) -> None:
     page = tab.go("system")
     expect(page.locator(".store")).to_have_text(re.compile(r"^(SQLite /|PostgreSQL )(?!.*://).*$"))

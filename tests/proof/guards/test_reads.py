@@ -421,6 +421,23 @@ def test_the_next_dead_job_either_way(bench: Workbench) -> None:
     assert bench.first("dead_before", before=uid(5), low=uid(4)) == [None]
 
 
+def test_the_next_job_of_a_flow_or_of_a_parent_either_way(bench: Workbench) -> None:
+    for n in range(1, 13):
+        flow, parent = "f" if n in (3, 4, 7, 8) else "other", uid(50 if n in (5, 6, 9, 10) else 51)
+        bench.job(n, "ready" if n % 2 else "done", flow=flow, parent=parent)
+    for kin, first in (({"flow": "f", "parent": None}, 3), ({"flow": None, "parent": uid(50)}, 5)):
+        second, third, fourth = (uid(first + more) for more in (1, 4, 5))
+        between = uid(first + 2)
+        for after, high, found in (
+            (None, None, uid(first)), (uid(first), None, second), (second, None, third), (second, uid(first + 3), None),
+        ):  # fmt: skip
+            assert bench.first("kin_after", after=after, high=high, **kin) == [found]
+        for before, low, found in (
+            (None, None, fourth), (fourth, None, third), (third, None, second), (third, between, None),
+        ):  # fmt: skip
+            assert bench.first("kin_before", before=before, low=low, **kin) == [found]
+
+
 def test_names_of_jobs(bench: Workbench) -> None:
     bench.job(1, queue="a")
     bench.job(2, "done", queue="b")

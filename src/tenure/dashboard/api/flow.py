@@ -1,4 +1,4 @@
-"""The jobs of one flow: /api/flow/FLOW."""
+"""The jobs of one flow: /api/flow/FLOW?before=…"""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ _TOLD: Final = ("epoch", "attempt", "started_at", "finished_at", "outcome")
 
 
 async def flow(asked: Asked) -> dict[str, Any]:
-    """Up to 500 of them, oldest first, each with its parent and the runs that failed."""
+    """Up to 500 of them, oldest first, each with its parent and the runs that failed; `before` leads to older ones."""
     queue, name = await asked.desk.queue(), asked.request.path_params["flow"]
-    told: dict[str, Any] = await asked.desk.kept(("flow", name), _FRESH, lambda: _flow(queue, name))
+    before = asked.said("before") or None
+    told: dict[str, Any] = await asked.desk.kept(
+        ("flow", name, before), _FRESH, lambda: _flow(queue, name, before)
+    )
     return told
 
 
-async def _flow(queue: AsyncQueue, name: str) -> dict[str, Any]:
-    page = await queue.list(Filter(flow=name), limit=_MOST, look=5 * LOOK)
+async def _flow(queue: AsyncQueue, name: str, before: str | None) -> dict[str, Any]:
+    page = await queue.list(Filter(flow=name), limit=_MOST, before=before, look=LOOK * 5)
     # Each claim is an epoch: what was claimed once has no run but the one that its own row tells.
     again = [job for job in page if job.epoch > 1][:_AGAIN]
     runs = dict(zip((job.id for job in again), await asyncio.gather(*(_runs(queue, job) for job in again)), strict=True))  # fmt: skip
     rows = [{**row_of(job), "parent": job.parent, "history": runs.get(job.id, [])} for job in reversed(page)]
-    return {"jobs": rows, "more": page.before is not None}
+    return {"jobs": rows, "before": page.before}
 
 
 async def _runs(queue: AsyncQueue, job: JobSeen) -> list[dict[str, Any]]:

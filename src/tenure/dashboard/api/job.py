@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import Any, Final
 
+from tenure.client.queue import AsyncQueue
 from tenure.dashboard.access import Refused
 from tenure.dashboard.desk import LOOK, Asked
-from tenure.dashboard.rows import attempt_of, ended_before, job_of, request_of, row_of
-from tenure.dashboard.series import now
+from tenure.dashboard.rows import attempt_of, job_of, request_of, row_of
 from tenure.filters import Filter
-from tenure.job import JobSeen
+from tenure.store.search import Page
 
 __all__ = ["job"]
 
 _CHILDREN: Final = 100
-_AFTER: Final = timedelta(minutes=1)
+_FRESH: Final = 1.0
 
 
 async def job(asked: Asked) -> dict[str, Any]:
@@ -29,7 +28,7 @@ async def job(asked: Asked) -> dict[str, Any]:
         queue.history(seen.id),
         queue.explain(seen.id),
         queue.request(seen.id),
-        queue.list(Filter(parent=seen.id), limit=_CHILDREN, before=_just_after(seen), look=LOOK),
+        asked.desk.kept(("children", seen.id), _FRESH, lambda: _children(queue, seen.id)),
     )
     mask = asked.mask
     return {
@@ -39,9 +38,10 @@ async def job(asked: Asked) -> dict[str, Any]:
         "explain_code": explained.code,
         "request": request_of(request, mask),
         "children": [row_of(child) for child in children],
+        "more_children": children.before is not None,
     }
 
 
-def _just_after(seen: JobSeen) -> str:
-    """Where in the order of ids its children end: they are made while it runs, and ids tell the time."""
-    return ended_before((seen.finished_at or now()) + _AFTER)
+async def _children(queue: AsyncQueue, job_id: str) -> Page:
+    """The newest of them."""
+    return await queue.list(Filter(parent=job_id), limit=_CHILDREN, look=LOOK * 5)

@@ -81,6 +81,8 @@ TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     CONSTRAINT finished_pkey PRIMARY KEY (id)
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range='16')
 CREATE INDEX finished_dead ON tenure.finished USING btree (id) INCLUDE (queue) WHERE (state = 'dead'::text)
+CREATE INDEX finished_flow ON tenure.finished USING btree (flow, id) WHERE (flow IS NOT NULL)
+CREATE INDEX finished_parent ON tenure.finished USING btree (parent, id) WHERE (parent IS NOT NULL)
 CREATE UNIQUE INDEX finished_pkey ON tenure.finished USING btree (id)
 
 TABLE tenure.hooks
@@ -130,8 +132,10 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     extra text
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 CREATE INDEX jobs_expiry ON tenure.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL)
+CREATE INDEX jobs_flow ON tenure.jobs USING btree (flow, id) WHERE (flow IS NOT NULL)
 CREATE INDEX jobs_held ON tenure.jobs USING btree (group_key) WHERE held
 CREATE INDEX jobs_lease ON tenure.jobs USING btree (lease_until) WHERE (lease_until IS NOT NULL)
+CREATE INDEX jobs_parent ON tenure.jobs USING btree (parent, id) WHERE (parent IS NOT NULL)
 CREATE UNIQUE INDEX jobs_pkey ON tenure.jobs USING btree (id) WITH (fillfactor='50')
 CREATE INDEX jobs_ready ON tenure.jobs USING btree (lane, run_at, seq) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_scheduled ON tenure.jobs USING btree (run_at) WHERE (state = 'scheduled'::text)

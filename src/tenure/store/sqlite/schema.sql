@@ -97,9 +97,13 @@ CREATE INDEX tenure_jobs_dead ON tenure_jobs (id, queue) WHERE state = 'dead';
 
 CREATE INDEX tenure_jobs_expiry ON tenure_jobs (expires_at) WHERE expires_at IS NOT NULL AND finished_at IS NULL;
 
+CREATE INDEX tenure_jobs_flow ON tenure_jobs (flow, id) WHERE flow IS NOT NULL;
+
 CREATE INDEX tenure_jobs_held ON tenure_jobs (group_key) WHERE held IS NOT NULL;
 
 CREATE INDEX tenure_jobs_lease ON tenure_jobs (lease_until) WHERE lease_until IS NOT NULL;
+
+CREATE INDEX tenure_jobs_parent ON tenure_jobs (parent, id) WHERE parent IS NOT NULL;
 
 CREATE INDEX tenure_jobs_ready ON tenure_jobs (lane, run_at) WHERE state = 'ready';
 

@@ -1,10 +1,11 @@
 // Flow: a chain of jobs as bars on one line of time; the critical path is the chain that ended last.
+import { query } from "./api.js";
 import { barsOf, Line, spent } from "./bars.js";
 import { epoch, jobs as jobsWord, seconds, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, State } from "./parts.js";
-import { jobsHref, quoted } from "./route.js";
+import { href, jobsHref, quoted } from "./route.js";
 
 const end = (job) => epoch(job.finished_at) ?? (["done", "dead", "cancelled"].includes(job.state) ? epoch(job.started_at) ?? epoch(job.created_at) : Date.now() / 1000);
 
@@ -54,8 +55,16 @@ function Gantt({ rows }) {
       <${Line} from=${from} to=${to} bars=${bars(row)} label=${`${text(row.kind)}, ${row.state}`} /><span class="r num">${row.started_at ? seconds(spent(bars(row), "run")) : "–"}</span></div>`)}</div></section>`;
 }
 
-export function Flow({ rest }) {
-  const load = useLoad(`flow/${encodeURIComponent(rest)}`, { every: 1000, idle: 5000 });
+// A flow of many jobs is shown in parts, the newest first.
+function Parts({ flow, params, before, shown }) {
+  const part = (at) => href(`flow/${encodeURIComponent(flow)}`, { before: at });
+  if (!before && !params.before) return null;
+  return html`<p class="faint" data-part>${params.before ? html`Older jobs of this flow. <a href=${part()}>The newest</a> ` : html`The newest ${jobsWord(shown)} of this flow. `}${before && html`<a href=${part(before)}>Older</a>`}</p>`;
+}
+
+export function Flow({ rest, params }) {
+  const load = useLoad(`flow/${encodeURIComponent(rest)}${query({ before: params.before })}`, { every: 1000, idle: 5000 });
   return html`<${Page} title=${html`Flow <span class="mono">${rest}</span>`} aside=${html`<a href=${jobsHref(`flow:${quoted(rest)}`)}>as a list</a>`}>
-    <${Shown} load=${load}>${(data) => (data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs join one with <span class="mono">kind.options(flow="…", parent=…).enqueue(…)</span>.<//>`)}<//><//>`;
+    <${Shown} load=${load}>${(data) => html`<${Parts} flow=${rest} params=${params} before=${data.before} shown=${data.jobs.length} />
+      ${data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs join one with <span class="mono">kind.options(flow="…", parent=…).enqueue(…)</span>.<//>`}`}<//><//>`;
 }

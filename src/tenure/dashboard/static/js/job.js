@@ -75,7 +75,7 @@ function Shows({ job, operator }) {
     <section class="panel"><header class="panel-head"><h2>Attempts</h2></header>${history.length ? [...history].reverse().map((one, at) => html`<${Attempt} key=${one.attempt + text(one.started_at)} one=${one} last=${at === 0} />`) : html`<p class="faint pad">None has ended yet.</p>`}</section>
     <div class="two"><${Exact} title="Payload" text=${text(job.payload)} /><${Exact} title="Result" text=${job.result === null || job.result === undefined ? null : text(job.result)} empty="It has given no result." /></div>
     ${job.request && html`<${Request} request=${job.request} />`}
-    ${children.length > 0 && html`<section class="panel"><header class="panel-head"><h2>Jobs it made</h2><a href=${jobsHref(`parent:${job.id}`)}>all of them</a></header><${JobTable} rows=${children} /></section>`}
+    ${children.length > 0 && html`<section class="panel"><header class="panel-head"><h2>${job.more_children ? `The newest ${children.length} of the jobs it made` : "Jobs it made"}</h2><a href=${jobsHref(`parent:${job.id}`)}>all of them</a></header><${JobTable} rows=${children} /></section>`}
   <//>`;
 }
 

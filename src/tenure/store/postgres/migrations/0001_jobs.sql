@@ -53,6 +53,8 @@ CREATE INDEX jobs_expiry ON tenure.jobs (expires_at) WHERE expires_at IS NOT NUL
 CREATE UNIQUE INDEX jobs_unique ON tenure.jobs (unique_hash) WHERE unique_hash IS NOT NULL;
 CREATE INDEX jobs_waiting ON tenure.jobs (group_key, rank, run_at, seq) WHERE state = 'waiting';
 CREATE INDEX jobs_held ON tenure.jobs (group_key) WHERE held;
+CREATE INDEX jobs_flow ON tenure.jobs (flow, id) WHERE flow IS NOT NULL;
+CREATE INDEX jobs_parent ON tenure.jobs (parent, id) WHERE parent IS NOT NULL;
 
 CREATE TABLE tenure.finished (
     id            uuid PRIMARY KEY,
@@ -92,6 +94,8 @@ CREATE TABLE tenure.finished (
 
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range = 16);
 CREATE INDEX finished_dead ON tenure.finished (id) INCLUDE (queue) WHERE state = 'dead';
+CREATE INDEX finished_flow ON tenure.finished (flow, id) WHERE flow IS NOT NULL;
+CREATE INDEX finished_parent ON tenure.finished (parent, id) WHERE parent IS NOT NULL;
 
 CREATE TABLE tenure.attempts (
     job_id      uuid NOT NULL,

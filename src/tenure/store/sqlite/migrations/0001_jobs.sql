@@ -47,6 +47,8 @@ CREATE UNIQUE INDEX tenure_jobs_unique ON tenure_jobs (unique_hash) WHERE unique
 CREATE INDEX tenure_jobs_waiting ON tenure_jobs (group_key, rank, run_at) WHERE state = 'waiting';
 CREATE INDEX tenure_jobs_held ON tenure_jobs (group_key) WHERE held IS NOT NULL;
 CREATE INDEX tenure_jobs_dead ON tenure_jobs (id, queue) WHERE state = 'dead';
+CREATE INDEX tenure_jobs_flow ON tenure_jobs (flow, id) WHERE flow IS NOT NULL;
+CREATE INDEX tenure_jobs_parent ON tenure_jobs (parent, id) WHERE parent IS NOT NULL;
 
 CREATE TABLE tenure_attempts (
     job_id      TEXT NOT NULL,
