@@ -35,7 +35,8 @@ class Filter:
     """Which jobs are meant; every part narrows.
 
     A job has all of `tag` and none of `except_tag`. `error` is found anywhere in the last error, or with a `*` in it is
-    the whole of it; "TimeoutError: too late" and "too late" are both the whole. `payload` maps paths into the payload to
+    the whole of it; "TimeoutError: too late" and "too late" are both the whole. `fingerprint` is what its last failure has in
+    common with others that are alike (`q.error_groups`). `payload` maps paths into the payload to
     what stands there: {"to": "a@b.c", "items.0.sku": ["A1", "A2"]}.
     """
 
@@ -49,6 +50,7 @@ class Filter:
     flow: str | None = None
     parent: str | None = None
     error: Texts | None = None
+    fingerprint: str | None = None
     older_than: Duration | None = None
     newer_than: Duration | None = None
     attempt_from: int | None = None
@@ -90,6 +92,7 @@ class Filter:
             "except_tags": _json(_texts(self.except_tag, "except_tag", MAX_NAME)),
             "errors": _errors(self.error, "error"),
             "except_errors": _errors(self.except_error, "except_error"),
+            "fingerprint": _one(self.fingerprint, "fingerprint"),
             "group_key": _one(self.group, "group"),
             "tenant": _one(self.tenant, "tenant"),
             "flow": _one(self.flow, "flow"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import tenure
 from tenure import query
+from tenure.fingerprint import fingerprint
 from tests.support.clock import MovedClock
 from tests.support.places import Place
 from tests.support.states import job_in, look, take
@@ -68,6 +70,8 @@ WORDS = [
     ("-tag:eu", "bcef"),
     ("group:g", "f"),
     ("tenant:acme flow:f1", "f"),
+    (f"fingerprint:{fingerprint('send_email', 'TimeoutError', 'read timed out', None)}", "a"),
+    ("fingerprint:0000000000000000", ""),
     (f"parent:{NOBODY}", "f"),
     (f"id:{NOBODY}", ""),
     ('payload.to:"a@b.c"', "a"),
@@ -291,6 +295,7 @@ BAD: list[tuple[dict[str, Any], str, Any]] = [
     ({"tag": 5}, "tag", 5),
     ({"tag": ["x" * 201]}, "tag", "x" * 201),
     ({"tenant": 5}, "tenant", 5),
+    ({"fingerprint": 5}, "fingerprint", 5),
     ({"attempt_from": "3"}, "attempt_from", "3"),
     ({"priority_to": True}, "priority_to", True),
     ({"payload": {"a b": "x"}}, "payload", "a b"),
@@ -327,6 +332,39 @@ def test_few_among_many_are_met_without_looking_at_what_is_between(
     assert [job.id for job in q.list(which, before=wanted[1], look=3)] == wanted[:1]
     assert q.list(tenure.Filter(states=[state], kinds=["none"]), look=3).before is not None
     assert q.list(tenure.Filter(states=[state], kinds=["none"])).before is None
+
+
+def test_dead_jobs_are_found_by_what_they_died_of_alike(q: tenure.Queue) -> None:
+    def died(kind: str, *ends: tenure.Outcome) -> tenure.JobId:
+        made = q.enqueue(kind, max_attempts=len(ends)).id
+        for outcome in ends:
+            assert q.settle(take(q, made), outcome)
+        return made
+
+    here = 'Traceback:\n  File "/app/a.py", line 1, in f\nE: x\n'
+    there = here.replace("a.py", "b.py")
+    first = tenure.Fail("no 1", kind="E", traceback=here, retry_in=0)
+    again = tenure.Fail("no 2", kind="E", traceback=here, retry_in=0)
+    other = tenure.Fail("no 3", kind="E", traceback=there, retry_in=0)
+    made = {
+        "a": died("k", first),
+        "b": died("k", other, again),
+        "c": died("k", again, other),
+        "d": died("k", tenure.Bury("no 7", error="no 8", kind="E", traceback=there)),
+        "e": died("other", first),
+        "f": died("k", *[tenure.Crashed("killed by signal 9")] * 3),
+        "g": died("k", *[tenure.Crashed()] * 3),
+    }
+    vanished = q.enqueue("k").id
+    for _ in range(3):
+        claim = take(q, vanished)
+        assert q.vanished(claim.worker, started=[(claim.id, claim.epoch)]) == 1
+    names = {**{job_id: name for name, job_id in made.items()}, vanished: "v"}
+    found = {
+        "".join(sorted(names[job.id] for job in q.list(tenure.Filter(states=["dead"], fingerprint=group.fingerprint))))
+        for group in q.error_groups(look(q, vanished).created_at - timedelta(hours=1))
+    }  # fmt: skip
+    assert found == {"ab", "cd", "e", "f", "g", "v"}
 
 
 @pytest.mark.parametrize("text", ["flow:night", "parent:{parent}", "flow:night parent:{parent}"])

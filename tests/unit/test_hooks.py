@@ -17,7 +17,7 @@ from tenure.store.sqlite.dialect import CAN as SQLITE
 
 both = pytest.mark.parametrize("can", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
 JOB = Held(
-    "0190a8c0-0000-7000-8000-000000000000", 1, 3, 1, 5, 0, 0, None, None, None, "w", None, None, None, 7
+    "0190a8c0-0000-7000-8000-000000000000", 1, 3, 1, 5, 0, 0, None, None, None, "w", None, None, None, 7, "k"
 )
 DEAD = (
     *("tell", "default", 0, 5, JOB.id, 3, "k", "default", "null", 1, 5, 0, "failed", "no", 1_000_000, 2_000_000),

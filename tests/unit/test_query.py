@@ -108,7 +108,7 @@ FILTERS = st.fixed_dictionaries(
         "states": st.lists(st.sampled_from(STATES), min_size=1, unique=True).map(tuple),
         "kinds": SOME, "except_kinds": SOME, "queues": SOME, "except_queues": SOME, "error": SOME, "except_error": SOME,
         "tag": SOME, "except_tag": SOME, "ids": st.lists(UUIDS, min_size=1, max_size=3, unique=True).map(tuple),
-        "group": TEXT, "tenant": TEXT, "flow": TEXT, "parent": UUIDS, "older_than": AGE, "newer_than": AGE,
+        "fingerprint": TEXT, "group": TEXT, "tenant": TEXT, "flow": TEXT, "parent": UUIDS, "older_than": AGE, "newer_than": AGE,
         "attempt_from": NUMBER, "attempt_to": NUMBER, "priority_from": NUMBER, "priority_to": NUMBER,
         "payload": INSIDE, "except_payload": INSIDE,
     },

@@ -31,6 +31,7 @@ FIELDS: Final = (
     Field("kind", "a kind, * for any characters", "its kind", "kind:send_*"),
     Field("queue", "a queue, * for any characters", "its queue", "queue:mail"),
     Field("error", "text, * for any characters", "its last error has this text in it; with a * the whole error is this, with or without its type in front", "error:Timeout*"),
+    Field("fingerprint", "an error group's name", "its last failure is one of this group", "fingerprint:9f86d081884c7d65", several=False, negates=False),
     Field("age", "> or < and a length of time", "how long ago it ended, or was enqueued if it has not", "age:>1h", several=False, samples=(">5m", ">1h", ">1d", "<5m", "<1h", "<1d")),
     Field("attempt", "a number, or one behind > >= < <=", "how often it was tried", "attempt:>=3", several=False, samples=("0", ">=1", ">=3")),
     Field("priority", "a number, or one behind > >= < <=", "its priority", "priority:>0", several=False, samples=("0", ">0", "<0")),

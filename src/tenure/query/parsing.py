@@ -74,7 +74,7 @@ class _Said:
             "priority": self._compared,
             "tag": self._tag,
             "id": self._ids,
-            **dict.fromkeys(("group", "tenant", "flow"), self._alone),
+            **dict.fromkeys(("fingerprint", "group", "tenant", "flow"), self._alone),
             "parent": self._parent,
             PAYLOAD: self._payload,
         }

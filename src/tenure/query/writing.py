@@ -31,6 +31,8 @@ def _words(which: Filter) -> Iterator[str]:
     yield from _listed("-queue", which.except_queues, "except_queues")
     yield from _listed("error", which.error, "error")
     yield from _listed("-error", which.except_error, "except_error")
+    if which.fingerprint is not None:
+        yield f"fingerprint:{quoted(which.fingerprint)}"
     for comparison, span in ((">", which.older_than), ("<", which.newer_than)):
         if span is not None:
             yield f"age:{comparison}{_spelled(parse(span))}"

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tenure.fingerprint import fingerprint as alike
 from tenure.job import SUSPECT, State
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit
@@ -13,9 +14,11 @@ from tenure.store.hooks import call_hooks
 from tenure.store.pack import pack
 from tenure.store.plan import Plan, Statement
 
-__all__ = ["MAX_CRASHES", "Changes", "Held"]
+__all__ = ["MAX_CRASHES", "VANISHED", "Changes", "Held"]
 
 MAX_CRASHES = 3
+VANISHED = "its worker vanished while it ran"
+"""What crashes have in common of which nobody says more."""
 
 
 class Held(NamedTuple):
@@ -36,6 +39,7 @@ class Held(NamedTuple):
     extra: str | None
     doubt: int | None
     now: int
+    kind: str
 
     @property
     def given_back(self) -> int:
@@ -85,15 +89,18 @@ class Changes:
         if steps_aside and job.group_key is not None:
             self.freed.append(job.group_key)
 
-    def crash(self, job: Held, by: str, words: str, *, max_crashes: int, **more: Any) -> None:
+    def crash(
+        self, job: Held, by: str, words: str, *, max_crashes: int, like: str = VANISHED, **more: Any
+    ) -> None:
         """The job crashed once more: ready again with its attempt given back, dead (poison) at `max_crashes`.
 
-        `by` says who counted the crash; only one that `reclaim` counted can turn out to be none.
+        `by` says who counted the crash; only one that `reclaim` counted can turn out to be none. `like` is what makes it one
+        with others.
         """
         crashes = job.crashes + 1
         counted = {"outcome": None, "attempt": job.given_back, "crashes": crashes, **more}
         told = words or f"worker {job.worker} vanished while it ran this job (crash {crashes})"
-        self.tell(job, "Crash", told, None, by)
+        self.tell(job, "Crash", told, None, by, alike(job.kind, "Crash", like, None))
         if job.cancel_at is not None:
             self.end(job, State.CANCELLED, **counted)
         elif crashes >= max_crashes:

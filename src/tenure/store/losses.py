@@ -17,7 +17,7 @@ from typing import Final
 from tenure.figures import ErrorTally, Tally
 from tenure.fingerprint import fingerprint
 from tenure.job import State
-from tenure.store.changes import Changes
+from tenure.store.changes import VANISHED, Changes
 from tenure.store.figures import add_figures
 from tenure.store.pack import pack_ids
 from tenure.store.plan import Plan, Statement
@@ -26,7 +26,6 @@ __all__ = ["Losses"]
 
 _HERE: Final = secrets.token_hex(4)
 _LONGEST: Final = 300
-_VANISHED: Final = "its worker vanished while it ran"
 _EXPIRED: Final = "it expired before it could be tried again"
 
 
@@ -69,7 +68,7 @@ class Losses:
 
     def _group(self, errors: dict[str, ErrorTally], kind: str, job_id: str) -> ErrorTally:
         words = self._crashes.get(job_id)
-        error_kind, alike = ("Expired", _EXPIRED) if words is None else ("Crash", _VANISHED)
+        error_kind, alike = ("Expired", _EXPIRED) if words is None else ("Crash", VANISHED)
         name = fingerprint(kind, error_kind, alike, None)
         group = errors.get(name)
         if group is None:

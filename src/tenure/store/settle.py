@@ -203,7 +203,9 @@ def _decide_one(changes: Changes, job: Held, kind: str, outcome: Outcome, max_cr
             changes.end(job, State.CANCELLED, name, settled_epoch=job.epoch, reason=why)
         case Crashed(error=error):
             words = clean_error(error) or f"the process that ran it vanished; worker {job.worker} lives"
-            changes.crash(job, name, words, max_crashes=max_crashes, settled_epoch=job.epoch, outcome=name)
+            changes.crash(
+                job, name, words, max_crashes=max_crashes, like=error, settled_epoch=job.epoch, outcome=name
+            )
         case _:
             assert_never(outcome)
 

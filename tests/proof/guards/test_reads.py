@@ -190,6 +190,18 @@ def test_the_story_of_one_job(bench: Workbench) -> None:
     assert [row[1] for row in bench.ask("history", id=uid(1)).rows] == [1, 2]
 
 
+def test_a_job_is_like_those_that_failed_last_as_it_did(bench: Workbench) -> None:
+    for n, epoch, name in ((1, 1, "a"), (1, 2, "b"), (2, 1, "b"), (2, 2, "a"), (3, 3, "c")):
+        if epoch in (1, 3):
+            bench.job(n, "dead")
+        bench.put(
+            "attempts", job_id=uid(n), epoch=epoch, attempt=1, finished_at=NOW, error_kind="E", message="m", fingerprint=name
+        )  # fmt: skip
+    for way, bounds in (("list", {"before": None, "low": None}), ("find", {"after": None, "high": None})):
+        for name, n in (("a", 2), ("b", 1), ("c", 3)):
+            assert bench.first(way, **asked(limit=9, **bounds, fingerprint=name)) == [uid(n)]
+
+
 def test_hooks_of_the_dead(bench: Workbench) -> None:
     for kind, hook in (("*", "z"), ("k", "z"), ("k", "a"), ("other", "a"), ("b", "y"), ("b", "x")):
         bench.put("hooks", kind=kind, hook=hook, queue=f"of {kind}", priority=0, max_attempts=1)

@@ -1,7 +1,7 @@
 // Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group.
 import { actOnFilter, actOnRows } from "./acting.js";
-import { query } from "./api.js";
-import { ask, perform } from "./asking.js";
+import { get, query } from "./api.js";
+import { ask, perform, say } from "./asking.js";
 import { count, moment, text } from "./format.js";
 import { useKeys } from "./keys.js";
 import { html, useState } from "./lib.js";
@@ -11,17 +11,17 @@ import { go, href, jobHref, jobsHref, quoted } from "./route.js";
 
 const SPANS = ["1h", "6h", "24h", "7d"];
 
-const PARTICULAR = /(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`|[\w.:-]*\d[\w.:-]*|[\\*"]/g;
+// The dead jobs of a group, and no others.
+export const filterOf = (group) => `state:dead fingerprint:${group.fingerprint}`;
 
-// The filter that comes nearest to a group: its kind, the type of its error, and its words with `*` for particulars.
-export function filterOf(group) {
-  const kind = `state:dead kind:${quoted(text(group.kind))}`;
-  const [first, ...rest] = text(group.message).split("\n");
-  let words = `${first.slice(0, 300).replace(PARTICULAR, "*")}${rest.length || first.length > 300 ? "*" : ""}`.replace(/\*+/g, "*");
-  if (words.split("*").length > 6) words = `${words.split("*").slice(0, 5).join("*")}*`;
-  const error = text(group.error_kind);
-  const value = error ? `${error}: ${words}` : words;
-  return value.trim() ? `${kind} error:${quoted(value)}` : kind;
+// The newest of them: the example may have been started anew since, or never died.
+async function replayOne(group) {
+  try {
+    const page = await get(`jobs${query({ q: filterOf(group), limit: 1 })}`);
+    return page.jobs.length ? actOnRows("retry", page.jobs) : say("None of its jobs is dead any more.");
+  } catch (error) {
+    return say(error.message, { error });
+  }
 }
 
 async function snooze(group) {
@@ -42,7 +42,7 @@ function Group({ group, here, operator, onPoint }) {
       <p class="faint">first <${When} at=${group.first_seen} />, last <${When} at=${group.last_seen} />, for example <${JobLink} id=${group.sample_id} />${sleeping && html`, snoozed until ${moment(group.snoozed_until)}`}</p></div>
     <div class="group-figures"><span class="num big">${count(group.count)}</span><span class="faint">failures</span><a class="num big" href=${jobsHref(q)}>${count(group.dead)}</a><span class="faint">dead</span></div>
     <${Spark} values=${group.spark} />
-    ${operator && html`<div class="buttons start"><button type="button" class="small" onClick=${() => actOnRows("retry", [{ id: group.sample_id, state: "dead", kind: group.kind, error: group.message }])}>Replay one</button>
+    ${operator && html`<div class="buttons start"><button type="button" class="small" onClick=${() => replayOne(group)}>Replay one</button>
       <button type="button" class="small" onClick=${() => actOnFilter("retry", q)}>Replay all …</button>
       ${sleeping ? html`<button type="button" class="small" onClick=${() => wake(group)}>Wake</button>` : html`<button type="button" class="small" onClick=${() => snooze(group)}>Snooze …</button>`}
       <button type="button" class="small danger" onClick=${() => actOnFilter("discard", q)}>Discard …</button></div>`}

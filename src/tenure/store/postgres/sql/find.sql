@@ -46,6 +46,8 @@ WHERE a.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid
        WHERE a.error LIKE p.liked
           OR (SELECT t.error_kind || ': ' || a.error FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1)
              LIKE p.liked))
+  AND (:fingerprint::text IS NULL OR :fingerprint::text = (
+       SELECT t.fingerprint FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1))
   AND (:needles::text IS NULL OR NOT EXISTS (
        SELECT 1 FROM json_array_elements_text(:needles::text::json) AS n(word) WHERE strpos(a.payload, n.word) = 0))
 ORDER BY a.id LIMIT :limit::integer

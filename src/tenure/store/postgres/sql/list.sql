@@ -53,6 +53,8 @@ WHERE a.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uui
        WHERE a.error LIKE p.liked
           OR (SELECT t.error_kind || ': ' || a.error FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1)
              LIKE p.liked))
+  AND (:fingerprint::text IS NULL OR :fingerprint::text = (
+       SELECT t.fingerprint FROM tenure.attempts t WHERE t.job_id = a.id ORDER BY t.epoch DESC LIMIT 1))
   AND (:needles::text IS NULL OR NOT EXISTS (
        SELECT 1 FROM json_array_elements_text(:needles::text::json) AS n(word) WHERE strpos(a.payload, n.word) = 0))
 ORDER BY a.id DESC LIMIT :limit::integer

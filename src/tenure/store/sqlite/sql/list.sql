@@ -37,5 +37,7 @@ WHERE j.id < coalesce(:before, 'g') AND j.id >= coalesce(:low, '')
        WHERE j.error GLOB json_extract(p.value, '$.glob')
           OR (SELECT a.error_kind || ': ' || j.error FROM tenure_attempts a WHERE a.job_id = j.id ORDER BY a.epoch DESC LIMIT 1)
              GLOB json_extract(p.value, '$.glob')))
+  AND (:fingerprint IS NULL OR :fingerprint = (
+       SELECT a.fingerprint FROM tenure_attempts a WHERE a.job_id = j.id ORDER BY a.epoch DESC LIMIT 1))
   AND (:needles IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:needles) n WHERE instr(j.payload, n.value) = 0))
 ORDER BY j.id DESC LIMIT :limit
