@@ -36,7 +36,8 @@ class Filter:
 
     A job has all of `tag` and none of `except_tag`. `error` is found anywhere in the last error, or with a `*` in it is
     the whole of it; "TimeoutError: too late" and "too late" are both the whole. `fingerprint` is what its last failure has in
-    common with others that are alike (`q.error_groups`). `payload` maps paths into the payload to
+    common with others that are alike (`q.error_groups`). `overdue_by` is for how long at least it should have been taken back
+    from its worker, or been made ready. `payload` maps paths into the payload to
     what stands there: {"to": "a@b.c", "items.0.sku": ["A1", "A2"]}.
     """
 
@@ -53,6 +54,7 @@ class Filter:
     fingerprint: str | None = None
     older_than: Duration | None = None
     newer_than: Duration | None = None
+    overdue_by: Duration | None = None
     attempt_from: int | None = None
     attempt_to: int | None = None
     priority_from: int | None = None
@@ -99,6 +101,7 @@ class Filter:
             "parent": None if self.parent is None else check_id(self.parent, "parent"),
             "older": None if self.older_than is None else micros(parse(self.older_than, "older_than")),
             "newer": None if self.newer_than is None else micros(parse(self.newer_than, "newer_than")),
+            "overdue": None if self.overdue_by is None else micros(parse(self.overdue_by, "overdue_by")),
             "attempt_from": _whole(self.attempt_from, "attempt_from"),
             "attempt_to": _whole(self.attempt_to, "attempt_to"),
             "rank_from": _minus(_whole(self.priority_to, "priority_to")),

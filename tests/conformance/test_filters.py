@@ -367,6 +367,31 @@ def test_dead_jobs_are_found_by_what_they_died_of_alike(q: tenure.Queue) -> None
     assert found == {"ab", "cd", "e", "f", "g", "v"}
 
 
+def test_what_is_overdue_is_found_by_for_how_long(cq: tenure.Queue, clock: MovedClock) -> None:
+    def found(text: str) -> list[str]:
+        page = cq.list(query.parse(text))
+        assert cq.count(query.parse(text)).total == len(page)
+        return [job.kind for job in page]
+
+    done = cq.enqueue("done").id
+    cq.settle(take(cq, done), tenure.Done())
+    take(cq, cq.enqueue("leased", queue="a").id)
+    cq.enqueue("later", delay="1m", queue="b")
+    cq.enqueue("much later", delay="1h", queue="b")
+    cq.enqueue("ready", queue="c")
+    lease = (look(cq, cq.list(query.parse("state:running"))[0].id).lease_until or clock()) - clock()
+    clock.advance(lease + timedelta(minutes=2))
+    assert found("overdue:>1s") == ["later", "leased"]
+    assert found("state:running overdue:>119s") == ["leased"]
+    assert found("state:running overdue:>121s") == []
+    assert found(
+        f"state:scheduled overdue:>{round((lease + timedelta(minutes=1)).total_seconds()) - 1}s"
+    ) == ["later"]
+    assert (
+        found(f"state:scheduled overdue:>{round((lease + timedelta(minutes=1)).total_seconds()) + 1}s") == []
+    )
+
+
 @pytest.mark.parametrize("text", ["flow:night", "parent:{parent}", "flow:night parent:{parent}"])
 def test_jobs_of_a_flow_and_of_a_parent_are_met_however_far_apart_they_are(
     q: tenure.Queue, monkeypatch: pytest.MonkeyPatch, text: str

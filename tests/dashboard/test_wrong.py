@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
 
 import tenure
 from tenure.dashboard.watched import failed_last
@@ -35,6 +36,26 @@ def test_of_many_kinds_without_a_worker_the_rest_are_summed_up(page: Served, hou
     found = [text for text in said(page) if "live worker" in text]
     assert found[0].startswith("8 jobs of kind k7 ")
     assert found[5:] == ["6 jobs of 3 more kinds ready to run, and no live worker takes them"]
+
+
+def test_what_nobody_took_back_or_made_ready_leads_to_those_very_jobs(page: Served, house: House) -> None:
+    house.q.enqueue("work", delay="1h")
+    house.q.enqueue("work")
+    [_] = house.q.claim()
+    clock = MovedClock(datetime.now(UTC) - timedelta(hours=3))
+    with tenure.open(house.app.url, clock=clock) as before:
+        lost = before.enqueue("work").id
+        assert [claim.id for claim in before.claim(worker="gone")] == [lost]
+        late = before.enqueue("work", delay="1m").id
+    links = {text.split(" should ")[1]: link for text, link in said(page).items() if " should " in text}
+    found = {
+        text: [row["id"] for row in page.get("/api/jobs", q=unquote(link.partition("?q=")[2])).json["jobs"]]
+        for text, link in links.items()
+    }
+    assert found == {
+        "have been taken back from workers that are gone": [lost],
+        "have been made ready, and nobody did": [late],
+    }
 
 
 def test_schedules_that_missed_their_time_or_cannot_fire_are_counted(page: Served, house: House) -> None:

@@ -28,6 +28,8 @@ MISTAKES = [
     ("age:1h", "1h", "an age is never exact; expected > or < and a length of time", "age:>1h"),
     ("age:>soon", ">soon", "'soon' is no length of time; expected > or <", ""),
     ("age:>5", ">5", "'5' is no length of time", ""),
+    ("overdue:<5s", "<5s", "it can only be asked what is overdue for longer; expected > and a length of time", ""),
+    ("overdue:>soon", ">soon", "'soon' is no length of time; expected >", ""),
     ("age:>1h,2h", "2h", "age takes one value", ""),
     ("attempt:many", "many", "'many' is no whole number; expected a number, as in attempt:3", ""),
     ("attempt:>=", ">=", "'' is no whole number", ""),

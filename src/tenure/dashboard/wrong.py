@@ -15,6 +15,8 @@ __all__ = ["wrong"]
 
 _LATE: Final = 60
 _FAILING: Final = 0.1
+_OVERDUE: Final = "overdue:>10s"
+"""As long as the picture of now allows (`q.pulse`)."""
 _NAMED: Final = 5
 """How many are told one by one."""
 
@@ -29,9 +31,9 @@ def wrong(picture: Mapping[str, Any], seen: Watched) -> list[dict[str, str]]:
 def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     now, workers = picture["now"], picture["workers"]
     if picture["overdue_leases"]:
-        yield _say("error", f"{_jobs(picture['overdue_leases'])} should have been taken back from workers that are gone", _link("state:running"))  # fmt: skip
+        yield _say("error", f"{_jobs(picture['overdue_leases'])} should have been taken back from workers that are gone", _link(f"state:running {_OVERDUE}"))  # fmt: skip
     if picture["overdue_scheduled"]:
-        yield _say("warning", f"{_jobs(picture['overdue_scheduled'])} should have been made ready, and nobody did", _link("state:scheduled"))  # fmt: skip
+        yield _say("warning", f"{_jobs(picture['overdue_scheduled'])} should have been made ready, and nobody did", _link(f"state:scheduled {_OVERDUE}"))  # fmt: skip
     if now["ready"] and not workers:
         more = "ready" in now["capped"]
         yield _say(

@@ -33,6 +33,7 @@ FIELDS: Final = (
     Field("error", "text, * for any characters", "its last error has this text in it; with a * the whole error is this, with or without its type in front", "error:Timeout*"),
     Field("fingerprint", "an error group's name", "its last failure is one of this group", "fingerprint:9f86d081884c7d65", several=False, negates=False),
     Field("age", "> or < and a length of time", "how long ago it ended, or was enqueued if it has not", "age:>1h", several=False, samples=(">5m", ">1h", ">1d", "<5m", "<1h", "<1d")),
+    Field("overdue", "> and a length of time", "for how long it should have been taken back from its worker, or been made ready", "overdue:>5s", several=False, negates=False, samples=(">5s", ">1m")),
     Field("attempt", "a number, or one behind > >= < <=", "how often it was tried", "attempt:>=3", several=False, samples=("0", ">=1", ">=3")),
     Field("priority", "a number, or one behind > >= < <=", "its priority", "priority:>0", several=False, samples=("0", ">0", "<0")),
     Field("tag", "a tag", "it has this tag; say the word again for another it must have too", "tag:vip", several=False),

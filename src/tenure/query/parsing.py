@@ -70,6 +70,7 @@ class _Said:
             "state": self._state,
             **dict.fromkeys(_LISTS, self._listed),
             "age": self._age,
+            "overdue": self._overdue,
             "attempt": self._compared,
             "priority": self._compared,
             "tag": self._tag,
@@ -146,6 +147,17 @@ class _Said:
             self._tighten("older_than", span, max)
         else:
             self._tighten("newer_than", span, min)
+
+    def _overdue(self, word: Word) -> None:
+        value = word.values[0]
+        operator, rest = self._comparison(word)
+        expected = "> and a length of time, as in overdue:>5s"
+        if operator not in (">", ">="):
+            raise self._wrong(value, "it can only be asked what is overdue for longer", expected)
+        try:
+            self._tighten("overdue_by", parse_duration(rest, "overdue"), max)
+        except FieldError:
+            raise self._wrong(value, f"{rest!r} is no length of time", expected) from None
 
     def _compared(self, word: Word) -> None:
         value, name = word.values[0], word.field

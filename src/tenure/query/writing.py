@@ -36,6 +36,8 @@ def _words(which: Filter) -> Iterator[str]:
     for comparison, span in ((">", which.older_than), ("<", which.newer_than)):
         if span is not None:
             yield f"age:{comparison}{_spelled(parse(span))}"
+    if which.overdue_by is not None:
+        yield f"overdue:>{_spelled(parse(which.overdue_by))}"
     yield from _range("attempt", which.attempt_from, which.attempt_to)
     yield from _range("priority", which.priority_from, which.priority_to)
     yield from (f"tag:{quoted(tag)}" for tag in which.tag or ())

@@ -67,6 +67,9 @@ def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_co
         depth = page.locator(".chart", has_text="Depth by queue")
         expect(depth.locator(".u-legend")).to_contain_text("mail")
         assert tab.wide() <= 0
+        figures = page.locator(".panel tbody tr", has_text="mail").locator("td.num a")
+        asked = [str(one.get_attribute("href")).partition("?q=")[2] for one in figures.all()]
+        assert asked == [f"state%3A{state}+queue%3Amail" for state in ("ready", "running", "ready", "done")]
         page.locator(".wrong li", has_text="of kind send_email").locator("a.num").click()
         page.wait_for_url("**/#/jobs?q=state:ready%20kind:send_email")
         expect(page.locator("tbody tr")).to_have_count(1)

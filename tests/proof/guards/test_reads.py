@@ -202,6 +202,16 @@ def test_a_job_is_like_those_that_failed_last_as_it_did(bench: Workbench) -> Non
             assert bench.first(way, **asked(limit=9, **bounds, fingerprint=name)) == [uid(n)]
 
 
+def test_overdue_are_leases_and_what_was_to_be_ready(bench: Workbench) -> None:
+    bench.job(1, "running", lease_until=NOW - 10, run_at=NOW)
+    bench.job(2, "running", lease_until=NOW - 9, run_at=NOW - 50)
+    bench.job(3, "scheduled", run_at=NOW - 10)
+    bench.job(4, "scheduled", run_at=NOW - 9)
+    bench.job(5, "ready", run_at=NOW - 50)
+    for way, bounds in (("list", {"before": None, "low": None}), ("find", {"after": None, "high": None})):
+        assert sorted(bench.first(way, **asked(limit=9, **bounds, overdue=10))) == [uid(1), uid(3)]
+
+
 def test_hooks_of_the_dead(bench: Workbench) -> None:
     for kind, hook in (("*", "z"), ("k", "z"), ("k", "a"), ("other", "a"), ("b", "y"), ("b", "x")):
         bench.put("hooks", kind=kind, hook=hook, queue=f"of {kind}", priority=0, max_attempts=1)

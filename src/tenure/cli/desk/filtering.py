@@ -23,7 +23,7 @@ a minus in front turns a word around:
   state:dead,cancelled    kind:send_*     -queue:bulk      error:Timeout*
   age:>1h                 attempt:>=3     priority:>0      tag:vip
   id:0190…                parent:0190…    group:chat:7     tenant:acme
-  payload.to:"a@b.c"      flow:import-7   fingerprint:9f86…
+  payload.to:"a@b.c"      flow:import-7   fingerprint:9f…  overdue:>5s
 pending is scheduled, waiting or ready. An id by itself will do for id:…
 Put the filter in single quotes, so that the shell leaves it alone."""
 _MINUS: Final = re.compile(r"-(?=[a-z]+[a-z0-9_.]*:)")

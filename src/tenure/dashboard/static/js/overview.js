@@ -45,7 +45,7 @@ function Depths({ queues }) {
     ${queues.length === 0 ? html`<${Empty} title="No queues yet">A queue appears with its first job.<//>` : html`<div class="scroll"><table><thead><tr><th>Queue</th><th class="r">Ready</th><th class="r">Running</th><th class="r">Oldest waits</th><th class="r">Rate</th><th class="wide"></th></tr></thead>
     <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${quoted(text(one.name))}`)}>${text(one.name)}</a></td>
       <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${count(one.ready)}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${count(one.running)}</a></td>
-      <td class="r num">${seconds(one.oldest_ready)}</td><td class="r num">${rate(one.rate)}</td>
+      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${seconds(one.oldest_ready)}</a></td><td class="r num"><a href=${jobsHref(`state:done queue:${quoted(text(one.name))}`)}>${rate(one.rate)}</a></td>
       <td class="wide"><span class="depth"><i class="wait" style=${{ width: `${((one.ready || 0) / top) * 100}%` }}></i><i class="run" style=${{ width: `${((one.running || 0) / top) * 100}%` }}></i></span></td></tr>`)}</tbody></table></div>`}
   </section>`;
 }

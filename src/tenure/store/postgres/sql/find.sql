@@ -3,11 +3,11 @@
 SELECT a.id::text AS id, a.state, CASE WHEN :needles::text IS NOT NULL THEN a.payload END AS payload
 FROM (
     SELECT j.id, j.kind, j.queue, j.rank, j.payload, j.attempt, j.created_at, NULL::bigint AS finished_at, j.group_key, j.parent,
-           j.flow, j.tenant, j.extra, j.error, j.state
+           j.flow, j.tenant, j.extra, j.error, j.state, j.run_at, j.lease_until
     FROM tenure.jobs j
     UNION ALL
     SELECT f.id, f.kind, f.queue, f.rank, f.payload, f.attempt, f.created_at, f.finished_at, f.group_key, f.parent,
-           f.flow, f.tenant, f.extra, f.error, f.state
+           f.flow, f.tenant, f.extra, f.error, f.state, f.run_at, NULL::bigint
     FROM tenure.finished f
 ) a
 WHERE a.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid)
@@ -36,6 +36,8 @@ WHERE a.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid
   AND (:rank_to::integer IS NULL OR a.rank <= :rank_to::integer)
   AND (:older::bigint IS NULL OR coalesce(a.finished_at, a.created_at) <= (SELECT tenure.micros(:now::bigint)) - :older::bigint)
   AND (:newer::bigint IS NULL OR coalesce(a.finished_at, a.created_at) > (SELECT tenure.micros(:now::bigint)) - :newer::bigint)
+  AND (:overdue::bigint IS NULL OR a.lease_until <= (SELECT tenure.micros(:now::bigint)) - :overdue::bigint
+       OR (a.state = 'scheduled' AND a.run_at <= (SELECT tenure.micros(:now::bigint)) - :overdue::bigint))
   AND (:errors::text IS NULL OR (a.error IS NOT NULL AND EXISTS (
        SELECT 1 FROM json_to_recordset(:errors::text::json) AS p(liked text)
        WHERE a.error LIKE p.liked

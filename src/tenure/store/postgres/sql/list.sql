@@ -43,6 +43,8 @@ WHERE a.id < coalesce(:before::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uui
   AND (:rank_to::integer IS NULL OR a.rank <= :rank_to::integer)
   AND (:older::bigint IS NULL OR coalesce(a.finished_at, a.created_at) <= (SELECT tenure.micros(:now::bigint)) - :older::bigint)
   AND (:newer::bigint IS NULL OR coalesce(a.finished_at, a.created_at) > (SELECT tenure.micros(:now::bigint)) - :newer::bigint)
+  AND (:overdue::bigint IS NULL OR a.lease_until <= (SELECT tenure.micros(:now::bigint)) - :overdue::bigint
+       OR (a.state = 'scheduled' AND a.run_at <= (SELECT tenure.micros(:now::bigint)) - :overdue::bigint))
   AND (:errors::text IS NULL OR (a.error IS NOT NULL AND EXISTS (
        SELECT 1 FROM json_to_recordset(:errors::text::json) AS p(liked text)
        WHERE a.error LIKE p.liked

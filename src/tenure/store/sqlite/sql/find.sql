@@ -24,6 +24,7 @@ WHERE j.id > coalesce(:after, '') AND j.id <= coalesce(:high, 'g')
   AND (:rank_from IS NULL OR j.rank >= :rank_from) AND (:rank_to IS NULL OR j.rank <= :rank_to)
   AND (:older IS NULL OR coalesce(j.finished_at, j.created_at) <= :now - :older)
   AND (:newer IS NULL OR coalesce(j.finished_at, j.created_at) > :now - :newer)
+  AND (:overdue IS NULL OR j.lease_until <= :now - :overdue OR (j.state = 'scheduled' AND j.run_at <= :now - :overdue))
   AND (:errors IS NULL OR (j.error IS NOT NULL AND EXISTS (
        SELECT 1 FROM json_each(:errors) p
        WHERE j.error GLOB json_extract(p.value, '$.glob')
