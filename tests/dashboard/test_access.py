@@ -98,7 +98,7 @@ def test_a_password_opens_a_session_with_a_cookie_that_no_script_and_no_other_si
     assert served.ask("POST", "/logout", headers=kept).status == 403
     assert served.ask("POST", "/logout", headers={**kept, **csrf}).status == 204
     assert served.ask("GET", "/api/me", headers=kept).status == 401
-    assert [one.action for one in light.q.audits()] == ["pause", "log in"]
+    assert [one.action for one in light.q.audits()] == ["log out", "pause", "log in"]
 
 
 def test_one_sessions_csrf_token_is_no_good_in_another(light: House) -> None:

@@ -177,7 +177,7 @@ class Dashboard:
         session = self._session(request)
         self._desk.access.check_origin(request)
         self._desk.access.check_csrf(request, session)
-        return login.log_out(self._desk.access, request)
+        return await login.log_out(self._desk, request, session.role)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

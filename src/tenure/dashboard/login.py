@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tenure.dashboard.access import COOKIE, Access, Refused, address_of
+from tenure.dashboard.access import COOKIE, Refused, address_of
 from tenure.dashboard.desk import Desk
+from tenure.errors import TenureError
 
 __all__ = ["STYLE", "log_in", "log_out", "page"]
 
+log = logging.getLogger("tenure.dashboard")
 _LONGEST: Final = 4_096
 STYLE: Final = """:root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; display: grid; place-items: center; min-height: 90vh; margin: 0; }
@@ -76,9 +79,14 @@ async def log_in(desk: Desk, request: Request) -> Response:
     return answer
 
 
-def log_out(access: Access, request: Request) -> Response:
-    """Forget who it is."""
-    access.log_out(request)
+async def log_out(desk: Desk, request: Request, role: str) -> Response:
+    """Forget who it is, whether or not that can be kept."""
+    desk.access.log_out(request)
+    address = address_of(request)
+    try:
+        await (await desk.queue()).add_audit(f"{role} {address}".strip(), "log out", address)
+    except TenureError as error:
+        log.warning("a logout could not be kept: %s", error)
     answer = Response(status_code=204)
     answer.delete_cookie(COOKIE, path=f"{_root(request)}/", httponly=True, samesite="strict")
     return answer

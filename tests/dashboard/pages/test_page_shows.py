@@ -165,6 +165,22 @@ def test_a_flow_of_many_jobs_is_shown_in_parts(
         tab.clean()
 
 
+def test_what_was_done_long_ago_is_shown_page_by_page(browser: Browser, light: House) -> None:
+    for number in range(103):
+        light.q.add_audit("somebody", "retry", f"deed {number:03}")
+    served = light.serve()
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        page = tab.go("system")
+        rows = page.locator(".panel", has_text="Who did what").locator("tbody tr")
+        expect(rows).to_have_count(100)
+        page.get_by_role("button", name="Older").click()
+        expect(rows).to_have_count(3)
+        expect(rows.last).to_contain_text("deed 000")
+        page.get_by_role("button", name="Newest").click()
+        expect(rows.first).to_contain_text("deed 102")
+        tab.clean()
+
+
 def test_the_store_is_named_once(tab: Tab) -> None:
     page = tab.go("system")
     expect(page.locator(".store")).to_have_text(re.compile(r"^(SQLite /|PostgreSQL )(?!.*://).*$"))

@@ -1,6 +1,7 @@
 // System: what the doctor finds, with the fix for each; and who did what on this page.
+import { query } from "./api.js";
 import { count, text } from "./format.js";
-import { html } from "./lib.js";
+import { html, useState } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Copy, Empty, Page, Problem, Shown, When } from "./parts.js";
 
@@ -9,11 +10,18 @@ function Finding({ one }) {
     ${one.fix && html`<p class="fix"><span class="faint">Fix:</span> <span class="mono wrap">${text(one.fix)}</span> <${Copy} text=${text(one.fix)} /></p>`}</div></li>`;
 }
 
+function Entries({ all }) {
+  return html`<div class="scroll"><table><thead><tr><th>When</th><th>Who</th><th>What</th><th class="r">How many</th><th>Which</th><th class="wide">What came of it</th></tr></thead><tbody>${all.map((one) => html`<tr key=${one.id}><td class="num"><${When} at=${one.at} /></td><td>${text(one.who)}</td><td>${text(one.action)}</td><td class="r num">${count(one.count)}</td><td class="mono clip">${text(one.what)}</td><td class="wide clip">${text(one.said)}</td></tr>`)}</tbody></table></div>`;
+}
+
+// The newest first, and older ones a page at a time.
 function Audit() {
-  const load = useLoad("audit", { every: 2000, idle: 15000 });
-  return html`<section class="panel"><header class="panel-head"><h2>Who did what</h2></header><${Shown} load=${load}>${(data) => { const all = data.entries; return all.length
-    ? html`<div class="scroll"><table><thead><tr><th>When</th><th>Who</th><th>What</th><th class="r">How many</th><th>Which</th><th class="wide">What came of it</th></tr></thead><tbody>${all.map((one) => html`<tr><td class="num"><${When} at=${one.at} /></td><td>${text(one.who)}</td><td>${text(one.action)}</td><td class="r num">${count(one.count)}</td><td class="mono clip">${text(one.what)}</td><td class="wide clip">${text(one.said)}</td></tr>`)}</tbody></table></div>`
-    : html`<${Empty} title="Nothing was done here yet">Every retry, cancel, pause and the like is kept here with who did it.<//>`; }}<//></section>`;
+  const [before, go] = useState(undefined);
+  const load = useLoad(`audit${query({ before })}`, { every: 2000, idle: 15000 });
+  return html`<section class="panel"><header class="panel-head"><h2>Who did what</h2>${before && html`<button type="button" class="small" onClick=${() => go(undefined)}>Newest</button>`}</header>
+    <${Shown} load=${load}>${(data) => (data.entries.length
+    ? html`<${Entries} all=${data.entries} />${data.before && html`<p class="pad"><button type="button" class="small" onClick=${() => go(data.before)}>Older</button></p>`}`
+    : html`<${Empty} title=${before ? "There is nothing older" : "Nothing was done here yet"}>Every retry, cancel, pause and the like is kept here with who did it.<//>`)}<//></section>`;
 }
 
 export function System({ me }) {
