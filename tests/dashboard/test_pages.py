@@ -10,7 +10,10 @@ import pytest
 
 import tenure
 import tenure.dashboard
+import tenure.gateway
+from tenure.testing.telegram import FakeTelegram
 from tests.dashboard.house import House, Served
+from tests.gateway.signing import settings_of
 
 ROW = {
     *("id", "state", "kind", "queue", "priority", "attempt", "max_attempts", "created_at", "run_at", "started_at"),
@@ -225,6 +228,22 @@ def test_the_other_pages_answer_where_there_is_nothing(page: Served) -> None:
     assert page.get("/api/webhooks").json == {"served": False, "sources": []}
     assert page.get("/api/audit").json == {"entries": [], "before": None}
     assert page.get("/api/system").json["version"] == tenure.__version__
+
+
+def test_the_system_tells_of_the_webhooks_of_a_gateway_in_this_process(light: House) -> None:
+    @light.app.job
+    async def on_event(event: dict[str, object]) -> None:
+        pass
+
+    token = "4242:token-of-nobody"
+    with FakeTelegram(token=token) as telegram:
+        bot = settings_of("telegram", token=f"inline:{token}", api=telegram.url)
+        gateway = tenure.gateway.asgi(light.app, {"inline_secrets": True, "sources": [bot]})
+        answer = light.serve(gateway=gateway).get("/api/system")
+        [webhook] = [one for one in answer.json["findings"] if one["check"] == "webhook"]
+    assert webhook["found"] == "telegram: Telegram sends its updates nowhere, 0 updates wait there"
+    assert token.partition(":")[2].encode() not in answer.body
+    assert not [one for one in light.serve().get("/api/system").json["findings"] if one["check"] == "webhook"]
 
 
 def test_a_store_that_is_away_is_503_and_says_so(light: House) -> None:

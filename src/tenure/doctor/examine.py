@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tenure.clock import machine_micros
 from tenure.config import PostgresPlace, SqlitePlace, locate
@@ -16,6 +16,9 @@ from tenure.doctor.patient import Patient
 from tenure.errors import StoreRefused, TenureError
 from tenure.store.base import Broken
 from tenure.store.open import open_store
+
+if TYPE_CHECKING:
+    from tenure.gateway.settings import GatewaySettings
 
 __all__ = ["examine"]
 
@@ -34,13 +37,13 @@ _SERVER: Final = (
 def examine(
     url: str,
     *,
-    config: str | None = None,
+    config: str | GatewaySettings | None = None,
     limits: Limits | None = None,
     machine: Callable[[], int] = machine_micros,
 ) -> list[Finding]:
     """Everything that was found about the store at this URL, the worst last.
 
-    `config` names a gateway's settings, whose webhooks are asked about, too. `machine` is this machine's clock.
+    `config` is a gateway's settings, or names their file: its webhooks are asked about, too. `machine` is this machine's clock.
     """
     known = limits or Limits()
     found = list(_store(url, known, machine))

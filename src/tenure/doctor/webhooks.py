@@ -20,9 +20,9 @@ from tenure.gateway.telegram.checks import token_of
 __all__ = ["webhooks"]
 
 
-def webhooks(config: str, limits: Limits, machine: Callable[[], int]) -> Iterator[Finding]:
+def webhooks(config: str | GatewaySettings, limits: Limits, machine: Callable[[], int]) -> Iterator[Finding]:
     """Each bot of these settings that has a token."""
-    if not Path(config).is_file():
+    if isinstance(config, str) and not Path(config).is_file():
         return
     settings, problems = read(config)
     if problems:

@@ -1,4 +1,4 @@
-"""What doctor finds: /api/system. It looks at more than other pages do, so its answer is kept for a while."""
+"""What doctor finds: /api/system, of a gateway in this process too. It looks at more than other pages do, so its answer is kept for a while."""
 
 from __future__ import annotations
 
@@ -24,5 +24,6 @@ async def system(asked: Asked) -> dict[str, Any]:
 async def _findings(desk: Desk) -> list[dict[str, str]]:
     from tenure.doctor import examine
 
-    found = await asyncio.to_thread(examine, desk.app.url)
+    config = None if desk.gateway is None else desk.gateway.registry.settings
+    found = await asyncio.to_thread(examine, desk.app.url, config=config)
     return [{"level": one.level, "check": one.check, "found": one.found, "fix": one.fix} for one in reversed(found)]  # fmt: skip
