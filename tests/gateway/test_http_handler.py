@@ -284,7 +284,7 @@ def test_no_error_shows_a_secret_or_what_was_answered(
     said = f"{SECRET} {KEYS[0]}".encode()
     script = [answer(500, said), answer(404, said), drop, hang, said, answer(302, said, location=SECRET)]
     server = one.server(*script)
-    options = {"secret": "env:OUT_SECRET", "headers": {"X-Key": SECRET}, "timeout": "100ms"}
+    options = {"secret": "env:OUT_SECRET", "headers": {"X-Key": SECRET}, "timeout": "1s"}
     one.attach("github", f"{server.url}/{SECRET}?key={SECRET}", options, retry=[0], max_attempts=9)
     job_id = one.put("github", SECRET.encode(), max_attempts=len(script))
     with caplog.at_level(logging.DEBUG):
