@@ -61,7 +61,7 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     proxy.heal()
     # Whatever it could not tell anybody is done by the next one.
     scene.worker_url = direct
-    scene.sql("UPDATE tenure.jobs SET lease_until = 0 WHERE lease_until > 0")
+    scene.sql("UPDATE tenure.jobs SET lease_until = 1 WHERE lease_until > 1")
     scene.start("--grace", "5s")
     at_rest(scene.q)
     sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
