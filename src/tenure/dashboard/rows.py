@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from tenure.clock import to_micros
+from tenure.config import SqlitePlace, locate, without_password
 from tenure.dashboard.masking import STARS, Mask
 from tenure.job import Attempt, JobSeen, Request
 
-__all__ = ["attempt_of", "ended_before", "job_of", "request_of", "row_of", "when"]
+__all__ = ["attempt_of", "commands_of", "ended_before", "job_of", "request_of", "row_of", "when"]
 
 
 def when(moment: datetime | None) -> str | None:
@@ -66,8 +70,22 @@ def job_of(job: JobSeen, mask: Mask) -> dict[str, Any]:
         "reason": job.reason,
         "progress_note": job.progress_note,
         "timeout": None if job.timeout is None else job.timeout.total_seconds(),
-        "cli": {"show": f"tenure show {job.id}", "retry": f"tenure retry {job.id}", "cancel": f"tenure cancel {job.id}"},
     }  # fmt: skip
+
+
+def commands_of(job: JobSeen, url: str) -> dict[str, str]:
+    """What does the same in a shell, wherever that stands; a store behind a password is left to $TENURE_URL there."""
+    where = f" --url {shlex.quote(_whole(url))}" if without_password(url) == url else ""
+    return {verb: f"tenure {verb} {job.id}{where}" for verb in ("show", "retry", "cancel")}
+
+
+def _whole(url: str) -> str:
+    """The URL, with the whole path of a file."""
+    place = locate(url)
+    if not isinstance(place, SqlitePlace):
+        return url
+    _, mark, options = url.partition("?")
+    return f"sqlite:///{quote(str(Path(place.path).absolute()))}{mark}{options}"
 
 
 def attempt_of(attempt: Attempt) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tenure.client.queue import AsyncQueue
 from tenure.dashboard.access import Refused
 from tenure.dashboard.desk import LOOK, Asked
-from tenure.dashboard.rows import attempt_of, job_of, request_of, row_of
+from tenure.dashboard.rows import attempt_of, commands_of, job_of, request_of, row_of
 from tenure.filters import Filter
 from tenure.store.search import Page
 
@@ -33,6 +33,7 @@ async def job(asked: Asked) -> dict[str, Any]:
     mask = asked.mask
     return {
         **job_of(seen, mask),
+        "cli": commands_of(seen, asked.desk.app.url),
         "history": [attempt_of(one) for one in history],
         "explain": str(explained),
         "explain_code": explained.code,
