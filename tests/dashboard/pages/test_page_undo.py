@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -32,8 +34,12 @@ def test_jobs_of_an_error_are_discarded_undone_and_one_of_them_restored(tab: Tab
 
 
 def test_the_jobs_of_one_error_are_replayed_and_those_of_another_like_it_are_not(
-    browser: Browser, light: House
+    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Those of the other are a long way between.
+    monkeypatch.setattr("tenure.store.search.STRETCH", 2)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.jobs"], "LOOK", 2)
+
     def dead(file: str) -> str:
         made = light.q.enqueue("send", max_attempts=1).id
         [claim] = light.q.claim()

@@ -31,6 +31,13 @@ export async function actOnRows(action, rows) {
   return perform({ action, ids }, { undo });
 }
 
+// The newest jobs that a filter matches, however far back they are: one answer looks only so far, and says where it stopped.
+export async function newest(q, limit) {
+  let page = await api.get(`jobs${api.query({ q, limit })}`);
+  while (!page.jobs.length && page.before) page = await api.get(`jobs${api.query({ q, limit, before: page.before })}`);
+  return page;
+}
+
 // Every job that a filter matches.
 export async function actOnFilter(action, given, { rate = action === "retry" } = {}) {
   const words = WORDS[action];
@@ -38,13 +45,13 @@ export async function actOnFilter(action, given, { rate = action === "retry" } =
   const q = action === "retry" && !/(^|\s)-?(state|id):/.test(given) ? `state:dead ${given}`.trim() : given;
   let page;
   try {
-    page = await api.get(`jobs${api.query({ q, limit: 5 })}`);
+    page = await newest(q, 5);
   } catch (error) {
     say(error.message, { error });
     return null;
   }
   if (!page.jobs.length) return say("No job matches any more.");
-  const { total, more } = page.count;
+  const { more } = page.count, total = Math.max(page.count.total, page.jobs.length);
   const answer = await ask({
     title: `${words.title} all ${jobsWord(total, more)}?`, text: words.note, yes: `${words.yes}: ${jobsWord(total, more)}`, danger: words.danger,
     body: html`<p class="mono filter-shown">${q || "every job"}</p><${Sample} rows=${page.jobs} total=${total} />`,

@@ -1,6 +1,6 @@
 // Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group.
-import { actOnFilter, actOnRows } from "./acting.js";
-import { get, query } from "./api.js";
+import { actOnFilter, actOnRows, newest } from "./acting.js";
+import { query } from "./api.js";
 import { ask, perform, say } from "./asking.js";
 import { count, moment, text } from "./format.js";
 import { useKeys } from "./keys.js";
@@ -17,7 +17,7 @@ export const filterOf = (group) => `state:dead fingerprint:${group.fingerprint}`
 // The newest of them: the example may have been started anew since, or never died.
 async function replayOne(group) {
   try {
-    const page = await get(`jobs${query({ q: filterOf(group), limit: 1 })}`);
+    const page = await newest(filterOf(group), 1);
     return page.jobs.length ? actOnRows("retry", page.jobs) : say("None of its jobs is dead any more.");
   } catch (error) {
     return say(error.message, { error });
