@@ -10,83 +10,20 @@ At the end `balance` compares both with the store, and `intact` asks the databas
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
 import tenure
 from tests.proof.intact import intact
+from tests.proof.notes import Acks, Effect, Effects
+from tests.proof.runs import Runs, check_runs
 
 __all__ = ["Acks", "Balance", "Effect", "Effects", "at_rest", "balance", "intact", "stored"]
 
-_ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\n)")
-_LINE = re.compile(rb"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) (\d+) (\S+)\n")
 _ENDED = ("done", "dead", "cancelled")
 _GOES_ON = ("ready", "running", "waiting", "scheduled")
-
-
-def _append(path: Path, text: str) -> None:
-    """One write at the file's end, whoever else writes there: what a killed process wrote before is there."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
-
-
-class Acks:
-    """Job ids, one a line, in a file that any number of processes append to. A line that a kill cut short is none."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def add(self, *ids: str) -> None:
-        """Write these down: after `enqueue` has returned them."""
-        _append(self.path, "".join(f"{job}\n" for job in ids))
-
-    def read(self) -> list[str]:
-        """All that were written down so far."""
-        return [found.decode() for found in _ID.findall(self._bytes())]
-
-    def count(self) -> int:
-        """How many lines there are so far."""
-        return self._bytes().count(b"\n")
-
-    def _bytes(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
-
-
-class Effect(NamedTuple):
-    """One run of a handler, as it wrote it down itself."""
-
-    job: str
-    attempt: int
-    worker: str
-
-
-class Effects:
-    """What handlers did outside the store: a line "job attempt worker" for each run, in a file they all append to."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def add(self, claim: tenure.Claim) -> None:
-        """Write down that this claim's handler has run."""
-        _append(self.path, f"{claim.id} {claim.attempt} {claim.worker}\n")
-
-    def read(self) -> list[Effect]:
-        """All of them, in their order."""
-        found = _LINE.findall(self.path.read_bytes()) if self.path.exists() else []
-        return [Effect(job.decode(), int(attempt), worker.decode()) for job, attempt, worker in found]
-
-    def count(self) -> int:
-        """How many lines there are so far."""
-        return self.path.read_bytes().count(b"\n") if self.path.exists() else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +38,8 @@ class Balance:
     pending: int
     doubled: int
     """Effects beyond the first of their job."""
+    taken_away: int
+    """Effects whose claim was lost without a word of it in the job's history."""
     crashes: int
     """Crashes that the store counted."""
     losses: int = 0
@@ -145,31 +84,36 @@ def balance(
     tried: Collection[str] | None = None,
     effects: Sequence[Effect] | None = None,
     g4: Mapping[str, Sequence[str]] | None = None,
-    snoozing: Collection[str] = (),
+    lost: int = 0,
     stale: Iterable[bool] = (),
-    allow: Collection[str] = _ENDED,
+    allow: Collection[str] | Callable[[tenure.JobSeen], Collection[str]] = _ENDED,
 ) -> Balance:
     """Compare what was promised with what the store holds; raises where a line does not balance.
 
     `acked` are the ids that enqueues returned: each of them is there. `tried` are ids that were sent and perhaps never
-    answered: where it is given, nothing else is there. `allow` are the states jobs may rest in. `effects` are what handlers
-    did outside: no job more often than it was claimed, which the store tells by its epoch (`snoozing` are kinds that snooze,
-    so that their epoch says less). `g4` maps each kind whose handlers settle in their own transaction to the ids they wrote
-    there: one for every such job that is done, and none besides. `stale` are the answers to settles of lost claims.
+    answered: where it is given, nothing else is there. `allow` are the states jobs may rest in, or those of each. `effects` are
+    what handlers did outside: every job that is done ran in the claim that ended it, no claim ran twice, and whatever ran again
+    had crashed, failed or snoozed, or had lost its claim, which no more than `lost` runs may have without a word in history.
+    `g4` maps each kind whose handlers settle in their own transaction to the ids they wrote there: one for every such job that
+    is done, and none besides. `stale` are the answers to settles of lost claims.
     """
     jobs: dict[str, tenure.JobSeen] = {job.id: job for job in stored(q)}
     promised = set(acked)
-    lost = promised - jobs.keys()
-    assert not lost, f"{len(lost)} jobs were acknowledged and are not there: {sorted(lost)[:3]}"
+    gone = promised - jobs.keys()
+    assert not gone, f"{len(gone)} jobs were acknowledged and are not there: {sorted(gone)[:3]}"
     if tried is not None:
         strange = jobs.keys() - promised - set(tried)
         assert not strange, f"{len(strange)} jobs are there that nobody enqueued: {sorted(strange)[:3]}"
     states = Counter(job.state.value for job in jobs.values())
-    astray = {state: n for state, n in states.items() if state not in allow}
-    assert not astray, f"jobs rest where none should: {astray}"
+    astray = Counter(
+        (job.kind, job.state.value)
+        for job in jobs.values()
+        if job.state.value not in (allow(job) if callable(allow) else allow)
+    )
+    assert not astray, f"jobs rest where none should: {dict(astray)}"
     assert q.pulse(overdue_by=0).overdue_leases == 0, "a lease is overdue at rest"
     assert not any(stale), "a settle of a lost claim was not refused"
-    doubled = 0 if effects is None else _outside(q, jobs, effects, snoozing)
+    runs = Runs(0, 0) if effects is None else check_runs(q, jobs, effects, lost=lost)
     for kind, rows in (g4 or {}).items():
         _inside(jobs, kind, rows)
     return Balance(
@@ -179,34 +123,10 @@ def balance(
         dead=states["dead"],
         cancelled=states["cancelled"],
         pending=sum(states[state] for state in _GOES_ON),
-        doubled=doubled,
+        doubled=runs.doubled,
+        taken_away=runs.taken_away,
         crashes=sum(job.crashes for job in jobs.values()),
     )
-
-
-def _outside(
-    q: tenure.Queue, jobs: Mapping[str, tenure.JobSeen], effects: Sequence[Effect], snoozing: Collection[str]
-) -> int:
-    """No handler ran more often than its job was claimed; how many runs were not the first of their job."""
-    runs = Counter(effect.job for effect in effects)
-    for job_id, times in runs.items():
-        job = jobs.get(job_id)
-        assert job is not None, f"job {job_id} has run, and is not there"
-        if times > 1:
-            claims = _claims(q, job, snoozes=job.kind in snoozing)
-            assert times <= claims, (
-                f"job {job_id} ({job.kind}) was claimed {claims} times and ran {times} times"
-            )
-    return len(effects) - len(runs)
-
-
-def _claims(q: tenure.Queue, job: tenure.JobSeen, *, snoozes: bool) -> int:
-    """How often it was claimed, at most.
-
-    The epoch grows by one at each claim and by one whenever a claim is taken away. A claim that was not taken away ended in
-    a failure or a crash, which history tells of, in a snooze, or in the job's end: 2 * claims <= epoch + 1 + told.
-    """
-    return job.epoch if snoozes else (job.epoch + 1 + len(q.history(job.id))) // 2
 
 
 def _inside(jobs: Mapping[str, tenure.JobSeen], kind: str, rows: Sequence[str]) -> None:

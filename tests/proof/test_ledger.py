@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tests.proof.ledger import Acks, Effects, at_rest, balance, intact
+from tests.proof.ledger import at_rest, balance, intact
+from tests.proof.notes import Acks, Effect, Effects, Said
 from tests.support.fresh import KINDS, Kind, fresh_url
 
 
@@ -62,23 +63,88 @@ def test_a_lost_job_a_strange_one_and_one_that_goes_on_are_noticed(q: tenure.Que
         balance(q, [job, "019a0000-0000-7000-8000-000000000001"])
     with pytest.raises(AssertionError, match="1 jobs are there that nobody enqueued"):
         balance(q, [], tried=[])
-    with pytest.raises(AssertionError, match=r"rest where none should: {'ready': 1}"):
+    with pytest.raises(AssertionError, match=r"rest where none should: {\('k', 'ready'\): 1}"):
         balance(q, [job])
     with pytest.raises(AssertionError, match=r"never ended: {'ready': 1}"):
         at_rest(q, 0)
     assert balance(q, [job], allow=["ready"]).pending == 1
 
 
-def test_a_run_more_than_there_were_claims_is_noticed(q: tenure.Queue, tmp_path: Path) -> None:
+def test_a_job_that_rests_in_the_state_of_another_is_noticed(q: tenure.Queue) -> None:
+    good, bad = q.enqueue("good").id, q.enqueue("bad").id
+    for claim in q.claim(2):
+        assert q.settle(claim, tenure.Done())
+
+    def allow(job: tenure.JobSeen) -> list[str]:
+        return ["done" if job.kind == "good" else "dead"]
+
+    with pytest.raises(AssertionError, match=r"rest where none should: {\('bad', 'done'\): 1}"):
+        balance(q, [good, bad], allow=allow)
+
+
+def test_a_job_that_is_done_and_that_nobody_did_is_noticed(q: tenure.Queue, tmp_path: Path) -> None:
+    effects = Effects(tmp_path / "effects")
+    job = q.enqueue("k").id
+    [claim] = q.claim()
+    assert q.settle(claim, tenure.Done())
+    with pytest.raises(AssertionError, match=r"is done at epoch 1, and ran at \[\]"):
+        balance(q, [job], effects=[])
+    effects.add(claim, "fail")
+    with pytest.raises(AssertionError, match="is done, and its handler said fail"):
+        balance(q, [job], effects=effects.read())
+    earlier = Effect.of(claim)._replace(epoch=0)
+    with pytest.raises(AssertionError, match=r"is done at epoch 1, and ran at \[0\]"):
+        balance(q, [job], effects=[earlier])
+
+
+def test_a_claim_that_ran_twice_one_that_nobody_had_and_a_run_without_its_job_are_noticed(
+    q: tenure.Queue, tmp_path: Path
+) -> None:
+    effects = Effects(tmp_path / "effects")
+    job = q.enqueue("k").id
+    claim = work(q, effects, times=2)
+    with pytest.raises(AssertionError, match=r"epoch 1 of job .* ran twice"):
+        balance(q, [job], effects=effects.read())
+    once = Effect.of(claim)
+    assert balance(q, [job], effects=[once]).doubled == 0
+    with pytest.raises(AssertionError, match="ran at epoch 2, and was claimed up to 1"):
+        balance(q, [job], effects=[once, once._replace(epoch=2)])
+    with pytest.raises(AssertionError, match="has run, and is not there"):
+        balance(q, [job], effects=[once, once._replace(job="019a0000-0000-7000-8000-000000000001")])
+
+
+def test_every_run_but_the_last_has_crashed_failed_or_snoozed(q: tenure.Queue, tmp_path: Path) -> None:
+    effects = Effects(tmp_path / "effects")
+    job = q.enqueue("k", max_attempts=9).id
+    ends: list[tuple[tenure.Outcome, Said]] = [
+        (tenure.Crashed("gone"), "done"),
+        (tenure.Fail("oops", retry_in=0), "fail"),
+        (tenure.Snooze(0), "snooze"),
+        (tenure.Done(), "done"),
+    ]
+    for outcome, said in ends:
+        [claim] = q.claim()
+        effects.add(claim, said)
+        assert q.settle(claim, outcome)
+    told = effects.read()
+    assert balance(q, [job], effects=told).doubled == len(ends) - 1
+    # Had the snooze been none, nothing would tell why it ran once more.
+    told[2] = told[2]._replace(said="done")
+    with pytest.raises(AssertionError, match="ran at 3 and again at 4, without a reason"):
+        balance(q, [job], effects=told, lost=9)
+
+
+def test_a_run_whose_claim_was_lost_unseen_counts_against_what_may_be_lost(
+    q: tenure.Queue, tmp_path: Path
+) -> None:
     effects = Effects(tmp_path / "effects")
     job = q.enqueue("k").id
     [claim] = q.claim()
     effects.add(claim)
     assert q.settle(claim, tenure.Release())
     work(q, effects)
-    assert balance(q, [job], effects=effects.read()).doubled == 1
-    effects.add(claim)
-    with pytest.raises(AssertionError, match="was claimed 2 times and ran 3 times"):
+    assert balance(q, [job], effects=effects.read(), lost=1).taken_away == 1
+    with pytest.raises(AssertionError, match="1 runs ended without a reason, not 0"):
         balance(q, [job], effects=effects.read())
 
 

@@ -142,8 +142,8 @@ class Crowd:
                 assert actor.process.left() == 0, actor.process.log[-3000:]
         at_rest(self.scene.q, within)
 
-    def balance(self, *allow: str) -> Balance:
-        """The ledger; raises if it does not balance. Jobs rest done or dead, or in these states besides."""
+    def balance(self, *besides: str, lost: int) -> Balance:
+        """The ledger; raises if it does not balance. Jobs rest where they have to, or in these states `besides`."""
         q = self.scene.q
         killed = sum(n for name, n in self.kills.items() if name.startswith("producer"))
         unheard = producer.unanswered(self.scene.folder, killed)
@@ -154,9 +154,9 @@ class Crowd:
             self.acked(),
             effects=Effects(self.scene.folder / "effects").read(),
             g4=None if rows is None else {works.G4: rows},
-            snoozing=works.SNOOZING,
+            lost=lost,
             stale=stale,
-            allow=("done", "dead", *allow),
+            allow=lambda job: (works.rests(job), *besides),
         )
         assert made.stored - made.acked <= unheard, (
             f"{made.stored - made.acked} jobs more than were acknowledged"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tenure
-from tests.proof.kills.works import G4
+from tests.proof.kills.works import ATTEMPTS, G4
 from tests.proof.ledger import Acks
 
 __all__ = ["RUN", "main", "unanswered"]
@@ -87,7 +87,7 @@ def _new(kind: str, chance: random.Random, options: dict[str, Any]) -> tenure.Ne
     """A job; of those that fail, one in five fails for good. What an outage can make fail has attempts to spare."""
     if kind == "fails":
         return tenure.NewJob(
-            kind=kind, payload={"times": chance.choice([1, 1, 2, 2, 9])}, max_attempts=4, **options
+            kind=kind, payload={"times": chance.choice([1, 1, 2, 2, 9])}, max_attempts=ATTEMPTS, **options
         )
     return tenure.NewJob(kind=kind, payload={}, max_attempts=1_000, **options)
 

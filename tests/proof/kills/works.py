@@ -16,21 +16,27 @@ import psycopg
 
 import tenure
 from tenure.config import PostgresPlace, locate
-from tests.proof.ledger import Effects
+from tests.proof.notes import Effects, Said
 
-__all__ = ["ADDRESS", "G4", "SNOOZING", "TABLE", "app"]
+__all__ = ["ADDRESS", "ATTEMPTS", "G4", "TABLE", "app", "rests"]
 
 ADDRESS = f"{__name__}:app"
-SNOOZING = ("snoozes",)
 G4 = "effect"
 TABLE = "CREATE TABLE tenure.effects (job text)"
+ATTEMPTS = 4
+"""How often a job that fails is tried."""
 _SOON = tenure.Fixed("50ms")
 
 app = tenure.App(max_crashes=int(os.environ.get("SCENE_MAX_CRASHES", "1000")))
 
 
-def _did(ctx: tenure.Context) -> None:
-    Effects(Path(os.environ["SCENE"]) / "effects").add(ctx.claim)
+def rests(job: tenure.JobSeen) -> str:
+    """The state in which this job has to end, by its kind and payload."""
+    return "dead" if job.kind == "fails" and job.payload["times"] >= ATTEMPTS else "done"
+
+
+def _did(ctx: tenure.Context, said: Said = "done") -> None:
+    Effects(Path(os.environ["SCENE"]) / "effects").add(ctx.claim, said)
 
 
 @app.job
@@ -56,7 +62,7 @@ def blocks(ctx: tenure.Context) -> None:
 @app.job(retry=_SOON)
 async def fails(ctx: tenure.Context, times: int) -> None:
     """Fails so many times before it is done."""
-    _did(ctx)
+    _did(ctx, "fail" if ctx.attempt <= times else "done")
     if ctx.attempt <= times:
         raise RuntimeError(f"attempt {ctx.attempt} of {times} that fail")
 
@@ -64,7 +70,7 @@ async def fails(ctx: tenure.Context, times: int) -> None:
 @app.job
 async def snoozes(ctx: tenure.Context) -> None:
     """Not the first time, and not the second."""
-    _did(ctx)
+    _did(ctx, "snooze" if ctx.claim.epoch < 3 else "done")
     if ctx.claim.epoch < 3:
         raise tenure.Snooze("30ms")
 

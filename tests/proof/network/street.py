@@ -16,7 +16,7 @@ import psycopg
 from uuid_utils import uuid7
 
 import tenure
-from tests.proof.ledger import Effect
+from tests.proof.notes import Effect
 from tests.worker.house import House
 
 __all__ = ["Street"]
@@ -26,6 +26,10 @@ T = TypeVar("T")
 
 class Street:
     """Everybody at work."""
+
+    SLOTS, BATCH = 4, 20
+    AT_ONCE = SLOTS + BATCH
+    """How many jobs are worked on at once, at most."""
 
     def __init__(self, url: str, postgres_url: str, schema: str, seed: str) -> None:
         self.acked: list[str] = []
@@ -47,7 +51,7 @@ class Street:
 
     def start(self) -> None:
         """Begin."""
-        self.house.start(lease="10s", concurrency=4, poll="500ms")
+        self.house.start(lease="10s", concurrency=self.SLOTS, poll="500ms")
         for thread in self._threads:
             thread.start()
 
@@ -69,17 +73,19 @@ class Street:
 
         @app.job
         async def works(ctx: tenure.Context, n: int) -> None:
-            self._did(ctx.claim)
+            self.did(ctx.claim)
 
         @app.job
         def pays(ctx: tenure.Context, n: int) -> None:
             """Past the wire, since a connection of the user's own may wait for ever."""
+            self.did(ctx.claim)
             with psycopg.connect(self._postgres_url) as mine:
                 mine.execute(f'INSERT INTO "{self._schema}".paid VALUES (%s)', (ctx.id,))
                 ctx.claim.settle_in(mine, tenure.Done())
 
-    def _did(self, claim: tenure.Claim) -> None:
-        self.effects.append(Effect(claim.id, claim.attempt, claim.worker))
+    def did(self, claim: tenure.Claim) -> None:
+        """Write down that this claim is worked on."""
+        self.effects.append(Effect.of(claim))
 
     def _insist(self, call: Callable[[], T]) -> T:
         while True:
@@ -136,14 +142,14 @@ class Street:
             while not self._stop.is_set():
                 claims = self._insist(lambda: self._claimed(q, rng))
                 for claim in claims:
-                    self._did(claim)
+                    self.did(claim)
                 pairs = [(claim, tenure.Done()) for claim in claims]
                 self._insist(lambda pairs=pairs: q.settle_many(pairs))  # type: ignore[misc]
                 self._stop.wait(0.01)
 
     def _claimed(self, q: tenure.Queue, rng: random.Random) -> list[tenure.Claim]:
         q.beat(q.worker)
-        return list(q.claim(rng.choice((1, 20)), kinds=["bare"], lease="5s"))
+        return list(q.claim(rng.choice((1, self.BATCH)), kinds=["bare"], lease="5s"))
 
     def _sql(self, text: str) -> list[Any]:
         with psycopg.connect(self._postgres_url, autocommit=True) as server:

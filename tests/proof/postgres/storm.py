@@ -20,7 +20,7 @@ from tests.support.postgres import PostgresServer, StopMode
 from tests.support.process import ServerDidNotStart
 from tests.support.workers import until
 
-__all__ = ["Fault", "Storm", "populate", "start_again"]
+__all__ = ["AT_ONCE", "Fault", "Storm", "populate", "start_again"]
 
 _OTHERS = """
 SELECT pid FROM pg_stat_activity
@@ -29,6 +29,9 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND applicatio
 _END = "SELECT pg_terminate_backend(%s)::int"
 _SETTLED = "SELECT DISTINCT worker FROM tenure.finished WHERE state = 'done' AND finished_at > {}"
 _PID = re.compile(r":(\d+):")
+_SLOTS = 10
+AT_ONCE = 2 * (_SLOTS + 1)
+"""How many jobs two workers run at once, at most, their children among them."""
 _PACE = depth.of(test=0.03, proof=0.01)
 
 
@@ -44,7 +47,7 @@ class Fault:
     """Every worker had settled a job that it finished after that."""
 
 
-def populate(crowd: Crowd, slots: int = 10, pace: float = _PACE) -> None:
+def populate(crowd: Crowd, slots: int = _SLOTS, pace: float = _PACE) -> None:
     """Two workers and two producers."""
     for name in ("worker-a", "worker-b"):
         crowd.add_worker(name, "-c", f"{slots}", "--lease", "5s", "--poll", "500ms", "--children", "1")

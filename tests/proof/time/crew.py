@@ -17,6 +17,7 @@ __all__ = ["Crew"]
 _LOST = re.compile(
     r"its claim was lost, so \w+ counts for nothing|its claim is lost; its handler is told to stop"
 )
+_SLOTS = 4
 
 
 class Crew:
@@ -26,9 +27,14 @@ class Crew:
         self.scene, self.draw = scene, draw
         self.acks, self.effects = Acks(scene.folder / "acks"), Effects(scene.folder / "effects")
         self.workers = [
-            scene.start("-c", "4", "--lease", lease, "--poll", "500ms", address=ADDRESS)
+            scene.start("-c", f"{_SLOTS}", "--lease", lease, "--poll", "500ms", address=ADDRESS)
             for _ in range(workers)
         ]
+
+    @property
+    def at_once(self) -> int:
+        """How many jobs they run at once, at most."""
+        return len(self.workers) * _SLOTS
 
     def enqueue(self, count: int, most: float, *, delay: str | None = None) -> list[str]:
         """So many jobs that take up to so long."""
@@ -72,10 +78,20 @@ class Crew:
         logs: list[Path] = [worker._log for worker in self.workers]
         return sum(len(_LOST.findall(log.read_text(errors="replace"))) for log in logs)
 
-    def balances(self, within: float = 90.0) -> Balance:
-        """Wait for the end of every job; all are done, none has crashed, and the store is sound."""
+    def balances(self, *, lost: int = 0, within: float = 90.0) -> Balance:
+        """Wait for the end of every job; all are done, none has crashed, and the store is sound.
+
+        So many runs may have lost their claims.
+        """
         at_rest(self.scene.q, within)
-        sums = balance(self.scene.q, self.acks.read(), tried=(), effects=self.effects.read(), allow=("done",))
+        sums = balance(
+            self.scene.q,
+            self.acks.read(),
+            tried=(),
+            effects=self.effects.read(),
+            lost=lost,
+            allow=("done",),
+        )
         blamed = self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'")
         assert (sums.crashes, blamed) == (0, []), f"somebody was blamed: {blamed[:3]}"
         attempts = {job.attempt for job in self.scene.jobs(self.acks.read())}

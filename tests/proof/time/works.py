@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import tenure
-from tests.proof.ledger import Effects
+from tests.proof.notes import Effects
 
 __all__ = ["ADDRESS", "app"]
 
