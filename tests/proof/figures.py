@@ -24,7 +24,7 @@ FIGURES: dict[str, dict[str, int]] = {
     "exhaustive": {"scenes": 10, "broken models caught": 8},
     "guards": {"killed": 900},
     "simulation": {"hours": 1_000, "planted faults noticed": 6},
-    "stops": {"stops": 100},
+    "stops": {"stops": 100, "stale tried": 100, "stale refused": 100},
     "cron_zones": {"zones": 40},
     "soak": {"seconds": 360},
     "rolling": {"deploys": 6},

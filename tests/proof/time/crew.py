@@ -56,6 +56,14 @@ class Crew:
         rows = self.scene.sql("SELECT id, epoch, worker FROM tenure.jobs WHERE state = 'running'")
         return {(str(job), epoch) for job, epoch, name in rows if name.split(":")[1] == str(worker.pid)}
 
+    def begun(self, claims: set[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Those of these whose handlers have begun."""
+        return claims & {(effect.job, effect.epoch) for effect in self.effects.read()} if claims else claims
+
+    def outlived(self, claims: set[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Those of these that somebody else had afterwards."""
+        return {(job, epoch) for job, epoch in claims if self.scene.job(job).epoch > epoch}
+
     def beats(self, workers: Iterable[WorkerProcess]) -> None:
         """Wait until all of these have said anew that they live."""
         for worker in workers:
@@ -96,5 +104,7 @@ class Crew:
         assert (sums.crashes, blamed) == (0, []), f"somebody was blamed: {blamed[:3]}"
         attempts = {job.attempt for job in self.scene.jobs(self.acks.read())}
         assert attempts == {1}, "a lost lease burnt an attempt"
+        # Whatever ran again was taken from somebody, who was told.
+        until(lambda: self.refused() >= sums.doubled)
         intact(self.scene.url)
         return sums
