@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import tenure
 from tests.proof.intact import intact
 from tests.proof.notes import Acks, Effect, Effects
-from tests.proof.runs import Runs, check_runs
+from tests.proof.runs import Lost, Runs, check_runs, nobody
 
 __all__ = ["Acks", "Balance", "Effect", "Effects", "at_rest", "balance", "intact", "stored"]
 
@@ -42,6 +42,8 @@ class Balance:
     """Effects whose claim was lost without a word of it in the job's history."""
     crashes: int
     """Crashes that the store counted."""
+    refused: int
+    """Settles of lost claims, all of them refused."""
     losses: int = 0
     """Jobs that were acknowledged and are not there. A balance with one is never made: it raises."""
 
@@ -84,7 +86,7 @@ def balance(
     tried: Collection[str] | None = None,
     effects: Sequence[Effect] | None = None,
     g4: Mapping[str, Sequence[str]] | None = None,
-    lost: int = 0,
+    lost: Lost = nobody,
     stale: Iterable[bool] = (),
     allow: Collection[str] | Callable[[tenure.JobSeen], Collection[str]] = _ENDED,
 ) -> Balance:
@@ -93,7 +95,7 @@ def balance(
     `acked` are the ids that enqueues returned: each of them is there. `tried` are ids that were sent and perhaps never
     answered: where it is given, nothing else is there. `allow` are the states jobs may rest in, or those of each. `effects` are
     what handlers did outside: every job that is done ran in the claim that ended it, no claim ran twice, and whatever ran again
-    had crashed, failed or snoozed, or had lost its claim, which no more than `lost` runs may have without a word in history.
+    had crashed, failed or snoozed, or had lost its claim without a word in history, as often as `lost` allows its worker to.
     `g4` maps each kind whose handlers settle in their own transaction to the ids they wrote there: one for every such job that
     is done, and none besides. `stale` are the answers to settles of lost claims.
     """
@@ -112,7 +114,8 @@ def balance(
     )
     assert not astray, f"jobs rest where none should: {dict(astray)}"
     assert q.pulse(overdue_by=0).overdue_leases == 0, "a lease is overdue at rest"
-    assert not any(stale), "a settle of a lost claim was not refused"
+    refused = [not stood for stood in stale]
+    assert all(refused), f"{refused.count(False)} settles of lost claims were not refused"
     runs = Runs(0, 0) if effects is None else check_runs(q, jobs, effects, lost=lost)
     for kind, rows in (g4 or {}).items():
         _inside(jobs, kind, rows)
@@ -126,6 +129,7 @@ def balance(
         doubled=runs.doubled,
         taken_away=runs.taken_away,
         crashes=sum(job.crashes for job in jobs.values()),
+        refused=len(refused),
     )
 
 

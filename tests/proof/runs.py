@@ -8,15 +8,24 @@ nobody can have run the epoch after it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import tenure
 from tests.proof.notes import Effect
 
-__all__ = ["Runs", "check_runs"]
+__all__ = ["Lost", "Runs", "check_runs", "nobody"]
 
 _NOT_FAILED = ("Crash", "LeaseLost")
+
+
+Lost = Callable[[str], int]
+"""How many claims a worker can have lost at most without a word of it in history: of jobs it had run and not settled, say."""
+
+
+def nobody(_worker: str) -> int:
+    """No worker lost any."""
+    return 0
 
 
 class Runs(NamedTuple):
@@ -29,23 +38,26 @@ class Runs(NamedTuple):
 
 
 def check_runs(
-    q: tenure.Queue, jobs: Mapping[str, tenure.JobSeen], effects: Iterable[Effect], *, lost: int
+    q: tenure.Queue, jobs: Mapping[str, tenure.JobSeen], effects: Iterable[Effect], *, lost: Lost
 ) -> Runs:
-    """Raise for a run without a reason and for a job that is done without a run; no more than `lost` lost their claim unseen."""
+    """Raise for a run without a reason and for a job that is done without a run.
+
+    No worker lost more claims unseen than `lost` says of it.
+    """
     ran: dict[str, dict[int, Effect]] = {}
     for effect in effects:
         assert effect.job in jobs, f"job {effect.job} has run, and is not there"
         claims = ran.setdefault(effect.job, {})
         assert effect.epoch not in claims, f"epoch {effect.epoch} of {_name(jobs[effect.job])} ran twice"
         claims[effect.epoch] = effect
-    unseen: list[str] = []
-    for job_id, job in jobs.items():
-        unseen += _of_one(q, job, ran.get(job_id, {}))
-    assert len(unseen) <= lost, f"{len(unseen)} runs ended without a reason, not {lost}: {unseen[:3]}"
+    unseen = [effect for job_id, job in jobs.items() for effect in _of_one(q, job, ran.get(job_id, {}))]
+    for worker, times in Counter(effect.worker for effect in unseen).items():
+        mine = [effect for effect in unseen if effect.worker == worker]
+        assert times <= lost(worker), f"{times} runs of {worker} ended without a reason: {mine[:3]}"
     return Runs(sum(map(len, ran.values())) - len(ran), len(unseen))
 
 
-def _of_one(q: tenure.Queue, job: tenure.JobSeen, ran: Mapping[int, Effect]) -> list[str]:
+def _of_one(q: tenure.Queue, job: tenure.JobSeen, ran: Mapping[int, Effect]) -> list[Effect]:
     """The runs of this job of whose end nobody tells."""
     if job.state == "done":
         end = ran.get(job.epoch)
@@ -61,7 +73,7 @@ def _of_one(q: tenure.Queue, job: tenure.JobSeen, ran: Mapping[int, Effect]) -> 
         if epoch in told or effect.said == "snooze" or epoch == job.epoch:
             continue
         assert epoch + 1 not in ran, f"{_name(job)} ran at {epoch} and again at {epoch + 1}, without a reason"
-        unseen.append(f"{_name(job)} at epoch {epoch}, in {effect.worker}")
+        unseen.append(effect)
     return unseen
 
 

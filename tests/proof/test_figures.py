@@ -17,7 +17,7 @@ def enough() -> dict[str, dict[str, int]]:
     made = {topic: dict(counts) for topic, counts in figures.FIGURES.items() if topic != "in all"}
     faults = figures.FIGURES["in all"]
     made["pools"] = {name: count // 2 for name, count in faults.items()}
-    made["kills"] = {name: count - count // 2 for name, count in faults.items()}
+    made["kills"] |= {name: count - count // 2 for name, count in faults.items()}
     return made
 
 

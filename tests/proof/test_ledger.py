@@ -131,7 +131,7 @@ def test_every_run_but_the_last_has_crashed_failed_or_snoozed(q: tenure.Queue, t
     # Had the snooze been none, nothing would tell why it ran once more.
     told[2] = told[2]._replace(said="done")
     with pytest.raises(AssertionError, match="ran at 3 and again at 4, without a reason"):
-        balance(q, [job], effects=told, lost=9)
+        balance(q, [job], effects=told, lost=lambda _: 9)
 
 
 def test_a_run_whose_claim_was_lost_unseen_counts_against_what_may_be_lost(
@@ -143,8 +143,11 @@ def test_a_run_whose_claim_was_lost_unseen_counts_against_what_may_be_lost(
     effects.add(claim)
     assert q.settle(claim, tenure.Release())
     work(q, effects)
-    assert balance(q, [job], effects=effects.read(), lost=1).taken_away == 1
-    with pytest.raises(AssertionError, match="1 runs ended without a reason, not 0"):
+    assert (
+        balance(q, [job], effects=effects.read(), lost=lambda worker: int(worker == claim.worker)).taken_away
+        == 1
+    )
+    with pytest.raises(AssertionError, match=r"1 runs of .* ended without a reason"):
         balance(q, [job], effects=effects.read())
 
 
@@ -165,7 +168,7 @@ def test_an_effect_of_g4_that_is_missing_there_twice_or_without_its_job_is_notic
 
 def test_a_stale_settle_that_stands_and_a_lease_that_is_overdue_are_noticed(q: tenure.Queue) -> None:
     job = q.enqueue("k").id
-    with pytest.raises(AssertionError, match="was not refused"):
+    with pytest.raises(AssertionError, match="1 settles of lost claims were not refused"):
         balance(q, [job], stale=[False, True], allow=["ready"])
     q.claim(lease="1us")
     with pytest.raises(AssertionError, match="a lease is overdue at rest"):

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tenure
 from tests.proof.kills import producer, works
 from tests.proof.kills.forged import Forge, Forged
+from tests.proof.kills.rivals import Rivals
 from tests.proof.ledger import Acks, Balance, Effects, at_rest, balance, intact
 from tests.support.workers import Scene, open_scene, until
 
@@ -26,7 +26,10 @@ __all__ = ["Actor", "Crowd", "Tail", "open_crowd"]
 _PID = re.compile(rb":(\d+):[0-9a-f-]{36}\n")
 _MOMENT = 0.06
 """The longest time between a sign of life and a kill, in seconds."""
-_STALE = 5
+_HELD = 3_000
+"""How many jobs a worker holds beyond those that run, at most."""
+_MEET = 10
+"""How many kills there are between two meetings of rivals."""
 
 
 class Tail:
@@ -70,7 +73,10 @@ class Crowd:
         self.tail = Tail(scene.folder / "effects")
         self.actors: list[Actor] = []
         self.kills: Counter[str] = Counter()
-        self._stale: list[tenure.Claim] = []
+        self.killed: set[int] = set()
+        self.outages = 0
+        """How often the store was away."""
+        self.rivals = Rivals(scene, g4=g4)
 
     def add_worker(self, name: str, *args: str) -> Actor:
         """`tenure worker`, known to live once it has run a handler."""
@@ -106,6 +112,8 @@ class Crowd:
         """Kill so many, one after another, seldom all at once; each is started again at once."""
         last: Actor | None = None
         while self.kills.total() < kills:
+            if self.kills.total() >= _MEET * self.rivals.meetings:
+                self.rivals.meet()
             if self.chance.random() < 0.02:
                 self._kill(*self.actors)
                 continue
@@ -123,13 +131,6 @@ class Crowd:
         except AssertionError:
             raise AssertionError(f"{actor.name} does nothing:\n{process.log[-3000:]}") from None
 
-    def hold_stale(self) -> None:
-        """Claim a few jobs and let their leases run out: whoever settles them at the end has lost them."""
-        answers = self.scene.q.enqueue_many([tenure.NewJob(kind="note", payload={})] * _STALE)
-        Acks(self.scene.folder / "acks-stale").add(*(answer.id for answer in answers))
-        self._stale = self.scene.q.claim(_STALE, lease="100ms")
-        assert len(self._stale) == _STALE
-
     def acked(self) -> list[str]:
         """Everything that was acknowledged."""
         return [job for path in self.scene.folder.glob("acks-*") for job in Acks(path).read()]
@@ -142,27 +143,32 @@ class Crowd:
                 assert actor.process.left() == 0, actor.process.log[-3000:]
         at_rest(self.scene.q, within)
 
-    def balance(self, *besides: str, lost: int) -> Balance:
+    def balance(self, *besides: str) -> Balance:
         """The ledger; raises if it does not balance. Jobs rest where they have to, or in these states `besides`."""
-        q = self.scene.q
         killed = sum(n for name, n in self.kills.items() if name.startswith("producer"))
         unheard = producer.unanswered(self.scene.folder, killed)
-        stale = q.settle_many([(claim, tenure.Done()) for claim in self._stale]) if self._stale else []
         rows = [job for (job,) in self.scene.sql("SELECT job FROM tenure.effects")] if self.g4 else None
         made = balance(
-            q,
+            self.scene.q,
             self.acked(),
             effects=Effects(self.scene.folder / "effects").read(),
             g4=None if rows is None else {works.G4: rows},
-            lost=lost,
-            stale=stale,
+            lost=self._may_lose,
+            stale=self.rivals.stood,
             allow=lambda job: (works.rests(job), *besides),
         )
         assert made.stored - made.acked <= unheard, (
             f"{made.stored - made.acked} jobs more than were acknowledged"
         )
+        assert made.refused == self.rivals.tried > 0, (
+            f"{self.rivals.tried} stale settles, {made.refused} refused"
+        )
         intact(self.scene.url)
         return made
+
+    def _may_lose(self, worker: str) -> int:
+        """What this one had done and could not settle any more: nothing, if it was not killed and the store was always there."""
+        return _HELD if self.outages or int(worker.split(":")[1]) in self.killed else 0
 
     def _add(self, actor: Actor) -> Actor:
         self.actors.append(actor)
@@ -173,6 +179,7 @@ class Crowd:
         for victim in victims:
             if victim.process is not None:
                 victim.process.kill()
+                self.killed.add(victim.process.pid)
                 self.kills[victim.name] += 1
         for victim in victims:
             self.start(victim)

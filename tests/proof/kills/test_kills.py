@@ -18,8 +18,6 @@ _ROUNDS = depth.of(test=2, proof=5, torture=33)
 _PACE = depth.of(test=0.02, proof=0.005)
 """The most seconds between two enqueues of a producer."""
 _FEW = depth.of(test=12, proof=64, torture=100)
-_AT_ONCE = 5
-"""How many jobs a worker runs at once or has run and not settled yet, about: what a kill can take from it unseen."""
 _WHOLE = 5
 """How many scenes on each store are the whole proof."""
 
@@ -46,7 +44,6 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
         fresh_url(store, tmp_path, postgres_url) as url,
         open_crowd(url, tmp_path, chance, g4=store != "sqlite") as crowd,
     ):
-        crowd.hold_stale()
         workers = [
             crowd.add_worker("worker-a", "-c", "4", "--children", "1"),
             crowd.add_worker("worker-b", "-c", "2", "--children", "1", "--no-janitor"),
@@ -56,8 +53,8 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
         crowd.add_janitor()
         crowd.strike(kills)
         crowd.rest()
-        blows = sum(crowd.kills[worker.name] for worker in workers)
-        made = crowd.balance(lost=_AT_ONCE * blows)
+        made = crowd.balance()
         assert [w.process.leave() for w in workers if w.process is not None] == [0, 0]
     tally.on(store, kills=crowd.kills.total())
     tally(jobs=made.stored, losses=made.losses, crashes=made.crashes, taken_away=made.taken_away)
+    tally(stale_tried=crowd.rivals.tried, stale_refused=made.refused)

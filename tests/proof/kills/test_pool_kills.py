@@ -19,8 +19,8 @@ from tests.support.workers import alive, until
 
 _CHILD = re.compile(r"pool: process \d+ of \d+ has pid (\d+)")
 _PROCESSES = 2
-_AT_ONCE = 5
-"""How many jobs each of them runs at once, at most, its child among them."""
+_MEET = 5
+"""How many kills there are between two meetings of rivals."""
 STORES: list[Kind] = ["sqlite", "postgres"]
 
 
@@ -51,13 +51,17 @@ def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
         child = one_that_works(crowd, pool, orphans)
         if blow == "child":
             os.kill(child, signal.SIGKILL)
+            crowd.killed.add(child)
             until(partial(gone, child))
         else:
             assert pool.process is not None
             orphans.update(living(pool))
+            crowd.killed |= orphans
             pool.process.kill()
             crowd.start(pool)
         crowd.kills[blow] += 1
+        if crowd.kills.total() % _MEET == 1:
+            crowd.rivals.meet()
     until(lambda: not any(map(alive, orphans)))
 
 
@@ -81,8 +85,9 @@ def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_
         crowd.add_producer("producer", 0.05)
         strike(crowd, pool, parents=depth.of(test=1, proof=10), children=depth.of(test=2, proof=20))
         crowd.rest()
-        made = crowd.balance(lost=_PROCESSES * _AT_ONCE * crowd.kills.total())
+        made = crowd.balance()
         assert pool.process is not None
         assert pool.process.leave() == 0
     tally.on(store, kills=crowd.kills.total())
     tally(jobs=made.stored, losses=made.losses, crashes=made.crashes, taken_away=made.taken_away)
+    tally(stale_tried=crowd.rivals.tried, stale_refused=made.refused)

@@ -18,7 +18,7 @@ import tenure
 from tenure.config import PostgresPlace, locate
 from tests.proof.notes import Effects, Said
 
-__all__ = ["ADDRESS", "ATTEMPTS", "G4", "TABLE", "app", "rests"]
+__all__ = ["ADDRESS", "ATTEMPTS", "G4", "TABLE", "app", "rests", "write_and_end"]
 
 ADDRESS = f"{__name__}:app"
 G4 = "effect"
@@ -79,17 +79,22 @@ async def snoozes(ctx: tenure.Context) -> None:
 def effect(ctx: tenure.Context) -> None:
     """Writes a row and ends the job in one transaction: both happen, or neither."""
     _did(ctx)
-    place = locate(app.url)
+    write_and_end(app.url, ctx.claim)
+
+
+def write_and_end(url: str, claim: tenure.Claim) -> None:
+    """Both in one transaction."""
+    place = locate(url)
     if isinstance(place, PostgresPlace):
         with psycopg.connect(place.conninfo) as connection:
-            connection.execute(f'INSERT INTO "{place.schema}".effects VALUES (%s)'.encode(), (ctx.id,))
-            ctx.claim.settle_in(connection, tenure.Done())
+            connection.execute(f'INSERT INTO "{place.schema}".effects VALUES (%s)'.encode(), (claim.id,))
+            claim.settle_in(connection, tenure.Done())
         return
     file = sqlite3.connect(place.path, timeout=60)
     try:
         file.execute("BEGIN IMMEDIATE")
-        file.execute("INSERT INTO tenure_effects VALUES (?)", (ctx.id,))
-        ctx.claim.settle_in(file, tenure.Done())
+        file.execute("INSERT INTO tenure_effects VALUES (?)", (claim.id,))
+        claim.settle_in(file, tenure.Done())
         file.commit()
     finally:
         file.close()

@@ -95,7 +95,7 @@ def test_nothing_is_lost_or_done_twice_on_a_bad_wire(
             street.acked,
             tried=street.acked,
             effects=street.effects,
-            lost=_ROUNDS * Street.AT_ONCE,
+            lost=lambda _: _ROUNDS * Street.AT_ONCE,
             g4={"pays": street.paid()},
             allow=("done",),
         )

@@ -20,7 +20,7 @@ from tests.support.postgres import PostgresServer, StopMode
 from tests.support.process import ServerDidNotStart
 from tests.support.workers import until
 
-__all__ = ["AT_ONCE", "Fault", "Storm", "populate", "start_again"]
+__all__ = ["Fault", "Storm", "populate", "start_again"]
 
 _OTHERS = """
 SELECT pid FROM pg_stat_activity
@@ -29,9 +29,6 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND applicatio
 _END = "SELECT pg_terminate_backend(%s)::int"
 _SETTLED = "SELECT DISTINCT worker FROM tenure.finished WHERE state = 'done' AND finished_at > {}"
 _PID = re.compile(r":(\d+):")
-_SLOTS = 10
-AT_ONCE = 2 * (_SLOTS + 1)
-"""How many jobs two workers run at once, at most, their children among them."""
 _PACE = depth.of(test=0.03, proof=0.01)
 
 
@@ -47,7 +44,7 @@ class Fault:
     """Every worker had settled a job that it finished after that."""
 
 
-def populate(crowd: Crowd, slots: int = _SLOTS, pace: float = _PACE) -> None:
+def populate(crowd: Crowd, slots: int = 10, pace: float = _PACE) -> None:
     """Two workers and two producers."""
     for name in ("worker-a", "worker-b"):
         crowd.add_worker(name, "-c", f"{slots}", "--lease", "5s", "--poll", "500ms", "--children", "1")
@@ -99,10 +96,12 @@ class Storm:
         """Let them work for a moment, make this happen, and wait until every worker has settled a job again."""
         time.sleep(self._chance.uniform(0.1, 0.5))
         began = time.time()
+        self._crowd.outages += 1
         do()
         back = time.time()
         self.recovered(back)
         self.faults.append(Fault(what, began, back, time.time()))
+        self._crowd.rivals.meet()
 
     def recovered(self, since: float) -> None:
         """Wait until every worker process has settled a job that it finished after this moment."""

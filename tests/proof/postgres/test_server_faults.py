@@ -12,7 +12,7 @@ from bench.measure import say
 from tests.proof import depth
 from tests.proof.kills.crowd import Crowd, open_crowd
 from tests.proof.postgres.pair import Pair
-from tests.proof.postgres.storm import AT_ONCE, Storm, populate
+from tests.proof.postgres.storm import Storm, populate
 from tests.proof.tally import Tally
 from tests.support.fresh import postgres_schema
 from tests.support.postgres import PostgresServer, StopMode
@@ -33,7 +33,7 @@ _COUNTED: dict[StopMode, str] = {
 def finish(crowd: Crowd, storm: Storm, tally: Tally, **counts: int) -> None:
     """What is left ends, the ledger balances, and the workers are those that were there at the start."""
     crowd.rest()
-    made = crowd.balance(lost=AT_ONCE * sum(counts.values()))
+    made = crowd.balance()
     assert {actor.starts for actor in crowd.actors} == {1}
     workers = [a.process for a in crowd.actors if not a.draws and a.process is not None]
     assert [worker.leave() for worker in workers] == [0, 0]
@@ -42,6 +42,7 @@ def finish(crowd: Crowd, storm: Storm, tally: Tally, **counts: int) -> None:
             f"{fault.what}: away for {fault.back - fault.began:.2f} s, all workers back {fault.recovered - fault.back:.2f} s later"
         )
     tally(**counts, jobs=made.stored, losses=made.losses, taken_away=made.taken_away)
+    tally(stale_tried=crowd.rivals.tried, stale_refused=made.refused)
 
 
 @pytest.mark.timeout(600)

@@ -33,8 +33,8 @@ class Crew:
 
     @property
     def at_once(self) -> int:
-        """How many jobs they run at once, at most."""
-        return len(self.workers) * _SLOTS
+        """How many jobs each of them runs at once, at most."""
+        return _SLOTS
 
     def enqueue(self, count: int, most: float, *, delay: str | None = None) -> list[str]:
         """So many jobs that take up to so long."""
@@ -89,7 +89,7 @@ class Crew:
     def balances(self, *, lost: int = 0, within: float = 90.0) -> Balance:
         """Wait for the end of every job; all are done, none has crashed, and the store is sound.
 
-        So many runs may have lost their claims.
+        Each worker may have lost so many claims.
         """
         at_rest(self.scene.q, within)
         sums = balance(
@@ -97,7 +97,7 @@ class Crew:
             self.acks.read(),
             tried=(),
             effects=self.effects.read(),
-            lost=lost,
+            lost=lambda _: lost,
             allow=("done",),
         )
         blamed = self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'")
