@@ -70,11 +70,12 @@ def _fired_once(world: World) -> None:
     assert not twice, f"fired twice: {twice}"
     since = dict(world.database.see("SELECT name, coalesce(since, 0) / 1000000 FROM tenure_schedules"))
     ticks = sorted(int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tick")
-    if ticks:
-        first = since["every-5m"] // 300 * 300 + 300
-        assert ticks == list(range(first, ticks[-1] + 1, 300)), "a fire was left out"
-        assert ticks[-1] >= world.wall() - 900, "it stopped firing"
+    assert ticks, "it never fired"
+    first = since["every-5m"] // 300 * 300 + 300
+    assert ticks == list(range(first, ticks[-1] + 1, 300)), "a fire was left out"
+    assert ticks[-1] >= world.wall() - 900, "it stopped firing"
     tocks = [int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tock"]
+    assert tocks, "it never fired"
     assert all(at % 420 == 0 for at in tocks)
 
 

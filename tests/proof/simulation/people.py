@@ -100,10 +100,11 @@ def operate(world: World, draw: random.Random, until: float) -> None:
 def _replay(world: World, queue: tenure.Queue, draw: random.Random) -> None:
     """One that is dead, or any that has ended; none of a group, whose next ones have begun."""
     found = world.database.see(
-        "SELECT id FROM tenure_jobs WHERE state IN ('dead', 'done', 'cancelled') AND group_key IS NULL "
+        "SELECT id, epoch FROM tenure_jobs WHERE state IN ('dead', 'done', 'cancelled') AND group_key IS NULL "
         "AND kind NOT IN ('tell', 'tick', 'tock', 'chain') ORDER BY state = 'dead' DESC, seq LIMIT 20"
     )
     if found:
-        [job_id] = draw.choice(found)
+        job_id, epoch = draw.choice(found)
         world.database.replayed[job_id] += 1
+        world.database.replayed_at[job_id] = epoch
         queue.replay(job_id)

@@ -5,14 +5,16 @@ Each has the words by which the verdict on it is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
 from tenure.job import Claim
 from tenure.outcome import Outcome
+from tenure.schedule import StoredSchedule
 from tenure.store.changes import Changes, Held
 from tenure.store.dialect import Capabilities
 from tenure.store.plan import Plan
@@ -26,13 +28,55 @@ __all__ = ["PLANTS"]
 
 
 @contextmanager
-def _no_fence() -> Iterator[None]:
-    """Whoever says that a job is done is believed, and so is who says it once more."""
+def _loose(*guards: str) -> Iterator[None]:
+    """These guards are left out of the SQL."""
+    texts = {m.file.removesuffix(".sql"): m.text for m in mutants("sqlite") if m.name in guards}
+    assert len(texts) == len(guards)
+    with _texts(texts):
+        yield
+
+
+@contextmanager
+def _texts(texts: Mapping[str, str]) -> Iterator[None]:
+    """These statements say something else."""
     statements: Any = sqlite_dialect("tenure_").statements
-    unfenced = {"settle_done.sql:id-1", "settle_done_results.sql:epoch-1", "settled.sql:settled_epoch-2"}
-    loose = {m.file.removesuffix(".sql"): m.text for m in mutants("sqlite") if m.name in unfenced}
-    assert len(loose) == len(unfenced)
-    with patch.dict(statements, {name: replace(statements[name], text=text) for name, text in loose.items()}):
+    with patch.dict(statements, {name: replace(statements[name], text=text) for name, text in texts.items()}):
+        yield
+
+
+def _no_fence() -> AbstractContextManager[None]:
+    """Whoever says that a job is done is believed, and so is who says it once more."""
+    return _loose("settle_done.sql:id-1", "settle_done_results.sql:epoch-1", "settled.sql:settled_epoch-2")
+
+
+@contextmanager
+def _never_back() -> Iterator[None]:
+    """A job whose lease ran out stays with whom it was. (It need not be waited for as long as ever.)"""
+    text = sqlite_dialect("tenure_").statements["overdue"].text
+    never = {"overdue": text.replace("ORDER BY", "AND false ORDER BY")}
+    with _texts(never), patch("tests.proof.simulation.world._REST", 600.0):
+        yield
+
+
+@contextmanager
+def _fires(which: Callable[[list[datetime]], list[datetime]]) -> Iterator[None]:
+    """Of the moments at which a schedule is due, others are taken."""
+    whole = StoredSchedule.due
+    with patch.object(StoredSchedule, "due", lambda self: which(whole(self))):
+        yield
+
+
+@contextmanager
+def _never_fires() -> Iterator[None]:
+    """Nothing is ever due."""
+    with _fires(lambda _due: []), patch.object(StoredSchedule, "next_at", lambda _self: None):
+        yield
+
+
+@contextmanager
+def _fires_again() -> Iterator[None]:
+    """A fire is made by everybody who sees that it is due."""
+    with _loose("fire.sql:fired_at-1"), _fires(lambda due: [*due, *due[-1:]]):
         yield
 
 
@@ -105,4 +149,8 @@ PLANTS: dict[str, tuple[Callable[[], AbstractContextManager[None]], str]] = {
     "out of turn": (_out_of_turn, "of its group"),
     "untold": (_untold, "0 jobs tell of it"),
     "twice": (_twice, "was begun twice"),
+    "never back": (_never_back, "never at rest"),
+    "never fires": (_never_fires, "it never fired"),
+    "leaves out": (lambda: _fires(lambda due: due[-1:]), "a fire was left out"),
+    "fires again": (_fires_again, "fired twice"),
 }

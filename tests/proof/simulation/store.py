@@ -59,6 +59,8 @@ class Database:
         self.fences: dict[tuple[str, int], str] = {}
         """How each claim was settled first."""
         self.replayed: Counter[str] = Counter()
+        self.replayed_at: dict[str, int] = {}
+        """The epoch of each job when it was replayed last."""
         self.refused = 0
         """How many settles came too late, and were told so."""
 
@@ -101,8 +103,10 @@ class Database:
             first = self.fences.get(key)
             if first is not None:
                 expected = first == name
-                if claim.id in self.replayed:
-                    expected = stood  # what was settled before a replay may be forgotten
+                if claim.epoch <= self.replayed_at.get(claim.id, -1):
+                    expected &= (
+                        stood  # what was settled before a replay may be forgotten, and is not told otherwise
+                    )
             else:
                 expected = before.get(claim.id) == (claim.epoch, "running")
                 if expected:
