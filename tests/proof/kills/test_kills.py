@@ -45,8 +45,8 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
         open_crowd(url, tmp_path, chance, g4=store != "sqlite") as crowd,
     ):
         workers = [
-            crowd.add_worker("worker-a", "-c", "4", "--children", "1"),
-            crowd.add_worker("worker-b", "-c", "2", "--children", "1", "--no-janitor"),
+            crowd.add_worker("worker-a", 4),
+            crowd.add_worker("worker-b", 2, "--no-janitor"),
         ]
         crowd.add_producer("producer-a", _PACE)
         crowd.add_producer("producer-b", _PACE, "async")

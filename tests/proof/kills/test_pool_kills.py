@@ -79,9 +79,7 @@ def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_
         fresh_url(store, tmp_path, postgres_url) as url,
         open_crowd(url, tmp_path, chance, g4=store != "sqlite") as crowd,
     ):
-        pool = crowd.add_worker(
-            "pool", "--processes", str(_PROCESSES), "-c", "4", "--children", "1", "--grace", "10s"
-        )
+        pool = crowd.add_worker("pool", 4, "--processes", str(_PROCESSES), "--grace", "10s")
         crowd.add_producer("producer", 0.05)
         strike(crowd, pool, parents=depth.of(test=1, proof=10), children=depth.of(test=2, proof=20))
         crowd.rest()

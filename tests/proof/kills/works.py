@@ -18,10 +18,13 @@ import tenure
 from tenure.config import PostgresPlace, locate
 from tests.proof.notes import Effects, Said
 
-__all__ = ["ADDRESS", "ATTEMPTS", "G4", "TABLE", "app", "rests", "write_and_end"]
+__all__ = ["ADDRESS", "ATTEMPTS", "G4", "PERIOD", "TABLE", "TOLD", "app", "rests", "write_and_end"]
 
 ADDRESS = f"{__name__}:app"
 G4 = "effect"
+TOLD = "tell"
+PERIOD = "p"
+"""How keys begin that are unique for longer than a scene lasts."""
 TABLE = "CREATE TABLE tenure.effects (job text)"
 ATTEMPTS = 4
 """How often a job that fails is tried."""
@@ -73,6 +76,12 @@ async def snoozes(ctx: tenure.Context) -> None:
     _did(ctx, "snooze" if ctx.claim.epoch < 3 else "done")
     if ctx.claim.epoch < 3:
         raise tenure.Snooze("30ms")
+
+
+@app.on_dead
+async def tell(ctx: tenure.Context, dead: tenure.DeadJob) -> None:
+    """Told of every death."""
+    _did(ctx)
 
 
 @app.job(retry=_SOON)

@@ -47,7 +47,7 @@ class Fault:
 def populate(crowd: Crowd, slots: int = 10, pace: float = _PACE) -> None:
     """Two workers and two producers."""
     for name in ("worker-a", "worker-b"):
-        crowd.add_worker(name, "-c", f"{slots}", "--lease", "5s", "--poll", "500ms", "--children", "1")
+        crowd.add_worker(name, slots, "--lease", "5s", "--poll", "500ms")
     crowd.add_producer("producer-a", pace)
     crowd.add_producer("producer-b", pace, "async")
     for actor in crowd.actors:

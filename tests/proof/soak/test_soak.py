@@ -64,7 +64,7 @@ def test_memory_descriptors_threads_and_the_log_stay_as_they_are_and_what_has_en
 ) -> None:
     crowd.scene.q.schedule("each second", "* * * * * *", "note", {})
     actors = [
-        crowd.add_worker("worker", "-c", "10", "--children", "1"),
+        crowd.add_worker("worker", 10),
         crowd.add_producer("producer-a", 0.1),
         crowd.add_producer("producer-b", 0.1, "async"),
     ]
