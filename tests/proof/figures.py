@@ -26,6 +26,7 @@ FIGURES: dict[str, dict[str, int]] = {
     "simulation": {"hours": 1_000, "planted faults noticed": 10},
     "kills": {"stale tried": 1_000, "stale refused": 1_000},
     "server_faults": {"stale tried": 300, "stale refused": 300},
+    "commits": {"lost in own transactions": 10},
     "stops": {"stops": 100, "stale tried": 100, "stale refused": 100},
     "cron_zones": {"zones": 40},
     "soak": {"seconds": 360},

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import psycopg
 import pytest
 
 import tenure
@@ -17,6 +18,7 @@ from tests.support.places import Loop
 from tests.support.proxy import Proxy
 
 INSERT, COMMIT, CLAIM, DONE = b"INSERT INTO", b"COMMIT\0", b"SKIP LOCKED", b".finished"
+PAYS = "pays"
 ALONE = {"plain": {}, "unique": {"unique": "{}"}}
 TOGETHER = {"period": {"unique": "{}", "unique_for": "1h"}, "group": {"group": "g{}"}}
 OUTCOMES: dict[str, tenure.Outcome] = {
@@ -36,6 +38,7 @@ class Desk:
     later: tenure.AsyncQueue
     loop: Loop
     proxy: Proxy
+    schema: str
     rng: random.Random
     promised: list[str] = field(default_factory=list)
     turn: int = 0
@@ -94,6 +97,23 @@ class Desk:
         assert isinstance(answers, list)
         assert all(answers)
 
+    def settle_in(self) -> None:
+        """The answer to the commit of a transaction of one's own: who does it again is told that it is over, and writes nothing."""
+        self.promised.append(self.q.enqueue(PAYS).id)
+        [claim] = self.q.claim(kinds=[PAYS])
+        cut = self.proxy.lose_reply(COMMIT)
+        with pytest.raises(psycopg.OperationalError):
+            self.pay(claim)
+        assert cut.happened.is_set()
+        with pytest.raises(tenure.ClaimLost):
+            self.pay(claim)
+
+    def pay(self, claim: tenure.Claim) -> None:
+        """A row of one's own and the job's end, in one transaction, over the wire."""
+        with psycopg.connect(self.proxy.url) as mine:
+            mine.execute(f'INSERT INTO "{self.schema}".paid VALUES (%s)'.encode(), (claim.id,))
+            claim.settle_in(mine, tenure.Done())
+
     def feed(self) -> None:
         """There is something to claim, and who claims it is known to live."""
         self.q.beat(self.q.worker)
@@ -104,27 +124,30 @@ class Desk:
         made: list[Callable[[], None]] = [self.enqueue_many, self.group_commit, self.claim, self.settle_many]
         made += [lambda given=given: self.enqueue(given, INSERT) for given in ALONE.values()]  # type: ignore[misc]
         made += [lambda given=given: self.enqueue(given, COMMIT) for given in TOGETHER.values()]  # type: ignore[misc]
-        made += [lambda: self.settle(tenure.Done({"n": 1}), DONE)]
+        made += [lambda: self.settle(tenure.Done({"n": 1}), DONE), self.settle_in]
         made += [lambda end=end: self.settle(end, COMMIT) for end in OUTCOMES.values()]  # type: ignore[misc]
         return made
 
 
 @pytest.fixture
-def desk(proxy: Proxy, schema: str, seed: int) -> Iterator[Desk]:
+def desk(proxy: Proxy, postgres_url: str, schema: str, seed: int) -> Iterator[Desk]:
     loop = Loop()
     url = f"{proxy.url}&schema={schema}"
     with tenure.open(url) as q:
         later = loop.wait(tenure.aopen(url))
-        yield Desk(q, later, loop, proxy, random.Random(f"{seed}-commits"))
+        with psycopg.connect(postgres_url, autocommit=True) as server:
+            server.execute(f'CREATE TABLE "{schema}".paid (job text)'.encode())
+        yield Desk(q, later, loop, proxy, schema, random.Random(f"{seed}-commits"))
         loop.wait(later.close())
     loop.close()
 
 
 def test_a_hundred_commits_whose_answer_was_lost_have_each_happened_once(
-    desk: Desk, direct: str, tally: Tally
+    desk: Desk, direct: str, postgres_url: str, tally: Tally
 ) -> None:
     verbs = desk.verbs()
-    some = [*verbs, *desk.rng.choices(verbs, k=depth.of(test=0, proof=110 - len(verbs)))]
+    own = [desk.settle_in] * depth.of(test=0, proof=10)
+    some = [*verbs, *own, *desk.rng.choices(verbs, k=depth.of(test=0, proof=100 - len(verbs)))]
     desk.rng.shuffle(some)
     for desk.turn, verb in enumerate(some):
         verb()
@@ -136,7 +159,9 @@ def test_a_hundred_commits_whose_answer_was_lost_have_each_happened_once(
             for claim in q.claim(1_000):
                 assert q.settle(claim, tenure.Done())
         at_rest(q)
-        sums = balance(q, desk.promised, tried=desk.promised)
+        with psycopg.connect(postgres_url) as server:
+            paid = [job for (job,) in server.execute(f'SELECT job FROM "{desk.schema}".paid'.encode())]
+        sums = balance(q, desk.promised, tried=desk.promised, g4={PAYS: paid})
         assert sums.crashes == 0
     intact(direct)
-    tally(lost_answers=len(some), jobs=sums.acked, losses=sums.losses)
+    tally(lost_answers=len(some), lost_in_own_transactions=len(paid), jobs=sums.acked, losses=sums.losses)
