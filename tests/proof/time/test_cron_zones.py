@@ -23,7 +23,7 @@ ZONES = (
     "Africa/Cairo", "Africa/Casablanca", "Africa/Tunis", "Africa/Windhoek", "America/Anchorage", "America/Asuncion",
     "America/Chicago", "America/Halifax", "America/Havana", "America/Los_Angeles", "America/Mexico_City", "America/New_York",
     "America/Nuuk", "America/Santiago", "America/Sao_Paulo", "America/St_Johns", "America/Caracas", "Antarctica/Troll",
-    "Asia/Amman", "Asia/Baghdad", "Asia/Beirut", "Asia/Gaza", "Asia/Jerusalem", "Asia/Kathmandu", "Asia/Pyongyang",
+    "Asia/Amman", "Asia/Baghdad", "Asia/Beirut", "Asia/Dhaka", "Asia/Gaza", "Asia/Jerusalem", "Asia/Pyongyang",
     "Asia/Tehran", "Atlantic/Azores", "Australia/Adelaide", "Australia/Lord_Howe", "Australia/Sydney", "Europe/Athens",
     "Europe/Berlin", "Europe/Chisinau", "Europe/Dublin", "Europe/Istanbul", "Europe/London", "Europe/Moscow",
     "Pacific/Apia", "Pacific/Auckland", "Pacific/Chatham",
@@ -53,8 +53,10 @@ def compare(cron: Cron, oracle: Expression, window: Window, draw: random.Random)
     return len(expected)
 
 
-def test_there_are_forty_zones_and_forty_expressions() -> None:
+def test_there_are_forty_zones_whose_clocks_change_and_forty_expressions() -> None:
     assert (len(set(EXPRESSIONS)), len(set(ZONES))) == (40, 40)
+    still = [zone for zone in ZONES if not windows(zone, FIRST, LAST)]
+    assert not still, f"their clocks never change: {still}"
     change = windows("Europe/Berlin", 2026, 2026)
     assert [w.at.isoformat() for w in change] == ["2026-03-29T01:00:00+00:00", "2026-10-25T01:00:00+00:00"]
     assert datetime.fromisoformat("2011-12-30T10:00:00+00:00") in [
@@ -80,4 +82,4 @@ def test_expressions_fire_as_the_wall_says_around_every_change_of_the_clock(
         cron, oracle = Cron(text, zone), Expression(text)
         for window in changes:
             tally(windows=1, fires=compare(cron, oracle, window, draw))
-    tally(zones=1)
+    tally(zones=bool(changes))
