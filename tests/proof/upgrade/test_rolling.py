@@ -1,4 +1,4 @@
-"""A rolling deploy: workers of two releases on one store, under load, whichever of them comes first."""
+"""A rolling deploy: workers of this release and of one made up to follow it, on one store, under load, whichever comes first."""
 
 from __future__ import annotations
 
