@@ -11,6 +11,7 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,6 +23,8 @@ __all__ = ["Cut", "Proxy"]
 # What the server says at the end of every answer: it has done all it was asked, and waits.
 _READY = re.compile(rb"Z\x00\x00\x00\x05[ITE]\Z")
 _LONGEST = 65_536
+_PAUSE = 0.001
+"""Between two bytes that drip, in seconds."""
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER: closing says RST, not FIN."""
 
@@ -52,7 +55,9 @@ class _Wire:
     kept: socket.socket | None = None
     """The side that stays when the other one has gone."""
     left: int | None = None
-    """How many bytes of replies still pass before the end."""
+    """How many bytes still pass before the end, of replies or of requests."""
+    ends_at: socket.socket | None = None
+    """To whom these bytes go."""
     drips: bool = False
     abrupt: bool = False
 
@@ -72,15 +77,18 @@ class _Wire:
                 end.shutdown(socket.SHUT_RD)
 
     def pass_on(self, end: socket.socket, data: bytes) -> None:
-        """Send it: at once, byte by byte, or as much as still passes."""
-        if self.left is not None and end is self.client:
-            data, self.left = data[: self.left], self.left - len(data[: self.left])
-        if self.drips:
-            for at in range(len(data)):
-                end.sendall(data[at : at + 1])
-        else:
-            end.sendall(data)
-        if self.left == 0:
+        """Send it: at once, byte by byte with pauses, or as much as still passes."""
+        left = self.left if end is self.ends_at else None
+        if left is not None:
+            data = data[:left]
+            self.left = left - len(data)
+        at = 0
+        while self.drips and at < len(data):
+            end.sendall(data[at : at + 1])
+            time.sleep(_PAUSE)
+            at += 1
+        end.sendall(data[at:])
+        if left is not None and self.left == 0:
             raise ConnectionAbortedError
 
 
@@ -140,15 +148,15 @@ class Proxy:
                 (wire.client if side == "client" else wire.server).shutdown(socket.SHUT_RDWR)
 
     def drip(self) -> None:
-        """From now on everything passes byte by byte, until `heal`."""
+        """From now on everything passes byte by byte, with a pause after each, until `heal`."""
         self._drips = True
         for wire in self._all():
             wire.drips = True
 
-    def end_after(self, count: int) -> None:
-        """Every connection there is ends once so many more bytes of replies have passed on it; new ones work."""
+    def end_after(self, count: int, of: Literal["requests", "replies"] = "replies") -> None:
+        """Every connection there is ends once so many more bytes have passed on it in one direction; new ones work."""
         for wire in self._all():
-            wire.left = count
+            wire.left, wire.ends_at = count, wire.server if of == "requests" else wire.client
 
     def heal(self) -> None:
         """New connections work, and what drips flows again; what is silent stays so."""

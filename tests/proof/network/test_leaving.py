@@ -15,7 +15,7 @@ from tests.proof.ledger import at_rest, balance, intact
 from tests.proof.network.test_wires import FAULTS
 from tests.proof.tally import Tally
 from tests.support.proxy import Proxy
-from tests.support.workers import Scene, open_scene, until
+from tests.support.workers import Scene, alive, open_scene, until
 
 _GRACE = depth.of(test=2, proof=5)
 _SHARE = ["swallow", "server gone"]
@@ -48,7 +48,7 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
 ) -> None:
     running = scene.enqueue("hold", 3)
     ended = scene.enqueue("good", 200)
-    worker = scene.start("--grace", f"{_GRACE}s", "-c", "10")
+    worker = scene.start("--grace", f"{_GRACE}s", "-c", "10", "--lease", "3s")
     for job in running:
         scene.begun(job)
     last(fault, proxy, random.Random(f"{seed}-leaving-{fault}"))
@@ -59,9 +59,8 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     took = time.monotonic() - told
     assert took < _GRACE + 5, f"it took {took:.1f} s"
     proxy.heal()
-    # Whatever it could not tell anybody is done by the next one.
+    # Whatever it could not tell anybody is done by the next one, once its leases are over.
     scene.worker_url = direct
-    scene.sql("UPDATE tenure.jobs SET lease_until = 1 WHERE lease_until > 1")
     scene.start("--grace", "5s")
     at_rest(scene.q)
     sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
@@ -78,7 +77,7 @@ def test_workers_of_a_pool_go_on_by_themselves_on_a_bad_wire(
     """With the settings that everybody has: an answer is waited for up to half a minute."""
     rng = random.Random(f"{seed}-pool-{fault}")
     promised: list[str] = []
-    workers = [scene.start("-c", "5", "--lease", "15s") for _ in range(2)]
+    pool = scene.start("--processes", "2", "-c", "5", "--lease", "15s")
     for _ in range(2):
         promised += scene.enqueue("tells", 300)
         until(lambda: scene.counts.get("done", 0) > len(promised) - 250)  # noqa: B023 - asked here and now
@@ -88,11 +87,11 @@ def test_workers_of_a_pool_go_on_by_themselves_on_a_bad_wire(
         at_rest(scene.q, within=150)
     sums = balance(scene.q, promised, tried=promised, allow=("done",))
     assert sums.crashes == 0
-    for worker in workers:
-        worker.send(signal.SIGTERM)
+    assert len(pool.children) == 2, "a process of the pool did not outlive the fault"
+    pool.send(signal.SIGTERM)
     told = time.monotonic()
-    for worker in workers:
-        worker.left()  # perhaps with what still waits for an answer that never comes
+    pool.left()  # perhaps with what still waits for an answer that never comes
     assert time.monotonic() - told < 25 + 5
+    assert not any(map(alive, pool.children))
     intact(direct)
     tally(jobs=sums.acked, losses=sums.losses, doubled=len(scene.notes()) - sums.acked)

@@ -38,13 +38,16 @@ def drip(proxy: Proxy, rng: random.Random) -> None:
     proxy.heal()
 
 
+_BYTES = (0, 1, 5, 40, 300, 2_000)
+"""After how many of them a connection ends."""
 FAULTS: dict[str, Fault] = {
     "reset": lambda proxy, _rng: proxy.reset(),
     "swallow": swallow,
     "client gone": lambda proxy, _rng: proxy.lose_side("client"),
     "server gone": lambda proxy, _rng: proxy.lose_side("server"),
     "drip": drip,
-    "end": lambda proxy, rng: proxy.end_after(rng.choice((0, 1, 5, 40, 300, 2_000))),
+    "end": lambda proxy, rng: proxy.end_after(rng.choice(_BYTES)),
+    "end of requests": lambda proxy, rng: proxy.end_after(rng.choice(_BYTES), "requests"),
     "silent": lambda proxy, _rng: proxy.fall_silent(),
 }
 
