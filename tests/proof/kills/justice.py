@@ -24,10 +24,9 @@ def check_crashes(scene: Scene, killed: Collection[int], at_once: int) -> None:
 
 
 def check_keys(jobs: Iterable[tenure.JobSeen]) -> None:
-    """Whoever was killed while it enqueued: a key that is unique for a period has one job."""
-    keys = Counter(
-        job.unique for job in jobs if job.unique is not None and job.unique.startswith(works.PERIOD)
-    )
+    """Whoever was killed while it enqueued: a key that is unique for a period has one job of a kind."""
+    keyed = [(job.kind, job.unique) for job in jobs if job.unique is not None]
+    keys = Counter((kind, key) for kind, key in keyed if key.startswith(works.PERIOD))
     twice = {key: times for key, times in keys.items() if times > 1}
     assert not twice, f"unique keys with more than one job: {twice}"
 
