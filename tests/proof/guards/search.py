@@ -119,8 +119,7 @@ class Search:
             kept = {
                 n: li.test for n, li in read_table(self._store).items() if li.test and now.get(n) == li.what
             }
-            self.tests = {**kept, **self.tests}
-            write_table(self._store, self._mutants, self.tests)
+            write_table(self._store, self._mutants, {**kept, **self.tests})
 
     def _killer(self, mutant: Mutant) -> str | None:
         deadline = time.monotonic() + _LONGEST
@@ -175,7 +174,8 @@ def main(words: list[str]) -> int:
         search = Search(stage, store, words[1:])
         search.run()
         reasons = harmless(store)
-        left.extend(m.name for m in mutants(store) if m.name not in search.tests and m.name not in reasons)
+        found = {name for name, line in read_table(store).items() if line.test}
+        left.extend(m.name for m in mutants(store) if m.name not in found and m.name not in reasons)
 
     places = [OWN] if "--own" in words else WHERE
     play([str(ROOT / place) for place in places], work)

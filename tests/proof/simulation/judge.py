@@ -16,6 +16,8 @@ _ENDED = {"done", "dead", "cancelled"}
 _MOST_RUNS = 12
 """How often a job that kills whoever runs it may be run before it is convicted, replayed or not, where clocks and machines
 misbehave too."""
+_LATE = 900
+"""How many seconds a schedule may be behind at the end."""
 
 
 def judge(world: World) -> int:
@@ -70,12 +72,12 @@ def _fired_once(world: World) -> None:
     assert not twice, f"fired twice: {twice}"
     since = dict(world.database.see("SELECT name, coalesce(since, 0) / 1000000 FROM tenure_schedules"))
     ticks = sorted(int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tick")
-    assert ticks, "it never fired"
     first = since["every-5m"] // 300 * 300 + 300
-    assert ticks == list(range(first, ticks[-1] + 1, 300)), "a fire was left out"
-    assert ticks[-1] >= world.wall() - 900, "it stopped firing"
+    last = ticks[-1] if ticks else first - 300  # a clock that was set back may not have come to the first
+    assert ticks == list(range(first, last + 1, 300)), "a fire was left out"
+    assert last >= world.wall() - _LATE, "it stopped firing"
     tocks = [int(datetime.fromisoformat(at).timestamp()) for kind, at in fires if kind == "tock"]
-    assert tocks, "it never fired"
+    assert tocks or since["every-7m"] >= world.wall() - _LATE, "it never fired"
     assert all(at % 420 == 0 for at in tocks)
 
 
