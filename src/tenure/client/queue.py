@@ -203,7 +203,7 @@ class Queue:
 
     def _enqueue_bare(self, args: tuple[Any, ...], options: dict[str, Any]) -> Enqueued | None:
         """A job without options by the shortest way to the disk; None: it has some."""
-        if len(args) != 2 or not options.keys() <= _BARE:
+        if len(args) != 2 or (options and not options.keys() <= _BARE):
             return None
         return self._insert(self._verbs.enqueue_bare(*args, **options))
 

@@ -22,7 +22,7 @@ class Link(Protocol):
 
     library: str
 
-    def query(self, text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
         ...
 
@@ -56,7 +56,7 @@ class ApswLink:
         self._db = apsw.Connection(path)
         self._db.set_busy_timeout(BUSY_MS)
 
-    def query(self, text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
         return self._db.execute(text, params).fetchall()
 
@@ -94,7 +94,7 @@ class StdlibLink:
         )
         self._changes = 0
 
-    def query(self, text: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
         cursor = self._db.execute(text, params)
         rows = cursor.fetchall()

@@ -24,7 +24,7 @@ from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
-from tenure.store.sqlite.bind import bound, chunks, runs
+from tenure.store.sqlite.bind import bound, chunks, numbered, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, is_at, key_of, prepare_file, release_library, same_file
@@ -39,6 +39,8 @@ OLDEST: Final = (3, 37, 0)
 APPLICATION: Final = 0x74656E75
 META: Final = "CREATE TABLE IF NOT EXISTS tenure_meta (number INTEGER PRIMARY KEY, name TEXT NOT NULL, min_client INTEGER NOT NULL) STRICT"
 """Which migrations were applied."""
+_TENDED: Final = 64
+"""How many single jobs are stored between two looks at the log."""
 _stores: WeakSet[SqliteStore] = WeakSet()
 _forking: list[SqliteStore] = []
 
@@ -117,7 +119,8 @@ class SqliteStore:
         self.place, self._patience = place, patience
         self.dialect: Dialect = sqlite_dialect(place.prefix)
         self.memory = LaneMemory()
-        self._insert = self.dialect.statements["enqueue_one"].text
+        self._insert = numbered(self.dialect.statements["enqueue_one"].text, BareParams.__annotations__)
+        self._inserted = 0
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
         self._held: list[tuple[int, int] | None] = [None, None]
@@ -182,13 +185,15 @@ class SqliteStore:
                     self._sync(link, True)
                 if job["now"] is None:
                     job["now"] = machine_micros()
-                link.query(self._insert, job)
+                link.query(self._insert, tuple(job.values()))
             except DriverError:
                 return False
             if not is_at(self.place.path, self._held[0]):
                 self._lost()
                 return False
-            self._keeper.tend(link)
+            self._inserted += 1
+            if not self._inserted % _TENDED:
+                self._keeper.tend(link)
         return True
 
     def check_foreign(self) -> None:
