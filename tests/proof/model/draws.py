@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from hypothesis import strategies as st
 
-from tests.proof.model.words import SECOND, Ask, Name, Outcome
+from tests.proof.model.words import SECOND, Ask, Name, Outcome, Request
 
 __all__ = [
+    "DRESSES",
     "GROUPS",
-    "KINDS",
     "QUEUES",
     "WORKERS",
     "ask_of",
@@ -26,6 +27,22 @@ WORKERS: Final = ("ann", "bob", "cid")
 QUEUES: Final = ("default", "bulk")
 KINDS: Final = ("mail", "sync", "page")
 GROUPS: Final = {"one": 1, "two": 2}
+PAYLOADS: Final[tuple[Any, ...]] = (
+    None, {}, [], "", 0, -0.0, 1.5, True, 2**70, "Straße \x00 ☃ \ud800", {"to": "ann", "parts": [1, 1.0, True, None]},
+    {"": {"é": [[], {}, [{"deep": ["er"]}]]}, "b": 0, "a": 2**53 + 1},
+)  # fmt: skip
+"""Each shape that a payload can have."""
+_NOBODY: Final = "01900000-0000-7000-8000-000000000001"
+"""The id of a job that is not there: a parent may be gone."""
+_HOOK: Final = Request(b'{"update_id": 7}\x00\xff', {"x-secret": "ü", "content-type": "application/json"})
+DRESSES: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"payload": PAYLOADS[-2], "timeout": 90 * SECOND, "tags": ("red", "blue"), "meta": {"trace": "00-1", "é": "ü"}},
+    {"payload": {}, "request": _HOOK, "tenant": "acme", "flow": "f1"},
+    {"payload": PAYLOADS[-1], "request": Request(b"", {}), "tags": ("red",), "parent": _NOBODY},
+    {"payload": "plain", "timeout": 1_500_000, "meta": {"a": ""}, "flow": "f2", "tenant": "b", "parent": _NOBODY},
+)  # fmt: skip
+"""What jobs carry along, for those of the scenes: one after the other."""
 
 few = st.integers(1, 4)
 pick = st.integers(0, 255)
@@ -50,15 +67,24 @@ asks: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "delay": _seldom(0, 10, 60),
         "at": _seldom(-10, 20),
         "max_attempts": _seldom(1, 2, 3),
-        "unique": _seldom("a", "b"),
+        "unique": _seldom("a", "7"),
         "unique_for": _seldom(40),
         "group": _seldom(*sorted(GROUPS)),
+        "limit": _seldom(1, 2, 3),
         "order": _seldom("start"),
         "expires_in": _seldom(15, 50),
         "expires_at": _seldom(-1, 25),
+        "payload": st.sampled_from(PAYLOADS),
+        "timeout": _seldom(1, 90),
+        "tags": _seldom(("red",), ("blue", "red"), ("ü",)),
+        "meta": _seldom({"trace": "00-1"}, {"é": "ü", "a": ""}),
+        "parent": _seldom(0, 1, 2, 3),
+        "flow": _seldom("f1", "f2"),
+        "tenant": _seldom("acme", "b"),
+        "request": _seldom(_HOOK, Request(b"", {}), Request(bytes(range(256)), {"a": ""})),
     }
 ).map(_said)
-"""A job's options, times in seconds from now: `ask_of` makes a job of them."""
+"""A job's options, times in seconds from now, its parent by which of the jobs it is: `ask_of` makes a job of them."""
 
 filters: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
@@ -69,7 +95,7 @@ filters: st.SearchStrategy[dict[str, Any]] = st.one_of(
 )
 
 
-def ask_of(now: int, options: dict[str, Any]) -> Ask:
+def ask_of(now: int, options: dict[str, Any], there: Sequence[str]) -> Ask:
     """The job that is meant; of two options that exclude each other, the first."""
     given = dict(options)
     for first, second in (("at", "delay"), ("expires_at", "expires_in")):
@@ -78,8 +104,10 @@ def ask_of(now: int, options: dict[str, Any]) -> Ask:
     if "unique" not in given:
         given.pop("unique_for", None)
     if "group" in given:
-        given["limit"] = GROUPS[given["group"]]
-    for name in ("delay", "unique_for", "expires_in"):
+        given.setdefault("limit", GROUPS[given["group"]])
+    if "parent" in given:
+        given["parent"] = there[given["parent"] % len(there)] if there else _NOBODY
+    for name in ("delay", "unique_for", "expires_in", "timeout"):
         if name in given:
             given[name] *= SECOND
     for name, option in (("at", "run_at"), ("expires_at", "expires_at")):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import hypothesis
@@ -14,13 +15,26 @@ from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from tests.proof.model.draws import GROUPS, QUEUES, WORKERS, ask_of, asks, few, filters, outcomes, pick, waits
+from tests.proof.model.draws import (
+    DRESSES,
+    GROUPS,
+    QUEUES,
+    WORKERS,
+    ask_of,
+    asks,
+    few,
+    filters,
+    outcomes,
+    pick,
+    waits,
+)
 from tests.proof.model.pair import MAX_CRASHES, Pair
 from tests.proof.model.words import FINISHED, PENDING, SECOND, Ask, Outcome, State, Ticket
 
 __all__ = ["Machine", "play"]
 
 _LONG, _RECENT = 50, 12
+_PLAIN: Final = {name: getattr(Ask(), name) for dress in DRESSES for name in dress}
 _Step = st.SearchStrategy[tuple[str, dict[str, Any]]]
 _STEPS: dict[str, list[_Step]] = {}
 LEADS: Final = {
@@ -90,10 +104,15 @@ class Machine(RuleBasedStateMachine):
         self.pair = self.start[0]()
 
     def teardown(self) -> None:
-        self.pair.histories()
+        self.pair.shown.histories()
 
     def _ask(self, options: dict[str, Any]) -> Ask:
-        return ask_of(self.pair.model.now, options)
+        return ask_of(self.pair.model.now, options, list(self.pair.model.jobs))
+
+    def _job(self, kind: str, name: str | None, at: int = 0, **options: Any) -> Ask:
+        """A scene's job; what it carries along, the next one does not."""
+        carried = DRESSES[(self.pair.model.arrived + at) % len(DRESSES)]
+        return Ask(kind=kind, group=name, limit=GROUPS.get(name or "", 1), **{**carried, **options})
 
     @rule(step=st.runner().flatmap(lambda machine: machine.drawing))
     def step(self, step: tuple[str, dict[str, Any]]) -> None:
@@ -218,7 +237,7 @@ class Machine(RuleBasedStateMachine):
 
     @drawn(1, options=asks)
     def look(self, options: dict[str, Any]) -> None:
-        self.pair.look(self._ask(options))
+        self.pair.shown.everything(self._ask(options))
 
     # Scenes.
 
@@ -243,7 +262,7 @@ class Machine(RuleBasedStateMachine):
     def end(self, jobs: list[tuple[Outcome, str | None, bool]]) -> None:
         """Jobs end as their worker says, and some were asked to cancel."""
         self.pair.enqueue(
-            *(_grouped("end", name, max_attempts=1 + at % 2) for at, (_, name, _) in enumerate(jobs))
+            *(self._job("end", name, at, max_attempts=1 + at % 2) for at, (_, name, _) in enumerate(jobs))
         )
         taken = self.pair.claim("eve", 8, kinds=["end"])
         ends = [(ticket, *_chosen(jobs, at)) for at, ticket in enumerate(taken)]
@@ -256,7 +275,7 @@ class Machine(RuleBasedStateMachine):
     @drawn(2, jobs=st.lists(st.tuples(group, st.booleans()), min_size=2, max_size=4), seen=st.booleans(), started=st.booleans())  # fmt: skip
     def fall(self, jobs: list[tuple[str | None, bool]], seen: bool, started: bool) -> None:
         """A worker ends with its jobs, some of them asked to cancel; somebody sees it, or their leases run out."""
-        self.pair.enqueue(*(_grouped("fall", name) for name, _ in jobs))
+        self.pair.enqueue(*(self._job("fall", name, at) for at, (name, _) in enumerate(jobs)))
         taken = self.pair.claim("gus", 6, kinds=["fall"], lease=10 * SECOND, started=started)
         for at, ticket in enumerate(taken):
             if _chosen(jobs, at)[1]:
@@ -270,7 +289,7 @@ class Machine(RuleBasedStateMachine):
     @drawn(5, name=group, how=st.sampled_from(["reclaim", "reclaim", "vanished", "crashed"]), comes_back=st.booleans())  # fmt: skip
     def poison(self, name: str | None, how: str, comes_back: bool) -> None:
         """A job takes its worker with it until it is convicted; unless that was a mistake, and the worker comes back."""
-        self.pair.enqueue(_grouped("bomb", name, priority=9))
+        self.pair.enqueue(self._job("bomb", name, priority=9))
         taken: list[Ticket] = []
         for _ in range(MAX_CRASHES):
             now = self.pair.claim("fay", 2, kinds=["bomb"], lease=10 * SECOND)
@@ -293,15 +312,15 @@ class Machine(RuleBasedStateMachine):
         own = f"group {pair.model.arrived}"
         names = (None, own, None)
         pair.enqueue(*(
-            _grouped("brief", name, priority=9, order="start", expires_in=20 * SECOND, delay=None if tried else wait)
-            for name, wait in zip(names, waits, strict=True)
+            self._job("brief", name, at, priority=9, order="start", expires_in=20 * SECOND, delay=None if tried else wait)
+            for at, (name, wait) in enumerate(zip(names, waits, strict=True))
         ))  # fmt: skip
         if tried and (taken := pair.claim("hal", 6, kinds=["brief"])):
             late = itertools.cycle((waits[0], waits[2]))
             later = [waits[1] if pair.model.jobs[t.job].ask.group else next(late) for t in taken]
             fails = [Outcome("fail", delay=wait, text="not yet") for wait in later]
             pair.settle(*zip(taken, fails, strict=True))
-        pair.enqueue(_grouped("other", own))
+        pair.enqueue(self._job("other", own))
         pair.tick(2 * SECOND)
         pair.promote()
         pair.tick(21 * SECOND)
@@ -313,9 +332,13 @@ class Machine(RuleBasedStateMachine):
         until=st.sampled_from(["enqueued", "claimed", "done", "done"]),
     )
     def ask_twice(self, period: bool, until: str) -> None:
-        """A unique key is asked for again while its job is pending or runs, and when it has ended; then the first is replayed."""
-        ask = Ask(kind="only", unique="me", unique_for=40 * SECOND if period else None)
-        self.pair.enqueue(ask)
+        """A unique key is asked for again while its job is pending or runs, and when it has ended; then the first is replayed.
+
+        What is asked for carries other things each time: a duplicate changes nothing of what is there.
+        """
+        first = self._job("only", None, unique="me", unique_for=40 * SECOND if period else None)
+        ask = replace(first, **(_PLAIN | DRESSES[(self.pair.model.arrived + 1) % len(DRESSES)]))
+        self.pair.enqueue(first)
         taken = self.pair.claim("ida", 2, kinds=["only"]) if until != "enqueued" else []
         self.pair.enqueue(ask, ask)
         if until == "done" and taken:
@@ -325,7 +348,3 @@ class Machine(RuleBasedStateMachine):
             if job.ask.kind == "only" and job.finished:
                 self.pair.replay(job.id)
                 break
-
-
-def _grouped(kind: str, name: str | None, **options: Any) -> Ask:
-    return Ask(kind=kind, group=name, limit=GROUPS.get(name or "", 1), **options)

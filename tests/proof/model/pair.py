@@ -1,6 +1,7 @@
 """A store and the model beside it: every verb is said to both, and their answers and all that they show must be the same.
 
-Counts what was done: calls, every move of a job, and settles by claims that were lost.
+Counts what was done: every move of a job, and settles by claims that were lost; `shown.py` compares what is seen, and counts the
+calls that changed something.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from datetime import timedelta
 
 import tenure
 from tests.proof.model.reference import LEASE, Reference
-from tests.proof.model.spoken import differences, micros, new, outcome_of, span
-from tests.proof.model.words import STATES, Ask, Outcome, State, Ticket
+from tests.proof.model.shown import Shown
+from tests.proof.model.spoken import micros, new, outcome_of, span
+from tests.proof.model.words import Ask, Outcome, State, Ticket
 from tests.support.clock import MovedClock
 
 __all__ = ["Pair"]
@@ -29,6 +31,7 @@ class Pair:
         self.q, self.clock, self.counts = q, clock, counts
         self.model = model(max_crashes=MAX_CRASHES)
         self.model.now = micros(clock.now) or 0
+        self.shown = Shown(q, self.model, counts)
         self.tickets: list[Ticket] = []
         """All that were handed out, the latest last."""
         self.said: list[tuple[Ticket, Outcome]] = []
@@ -66,14 +69,15 @@ class Pair:
             (a.id if a.inserted else f"duplicate {n}", ask)
             for n, (a, ask) in enumerate(zip(answers, asks, strict=True))
         ]
-        self._same("enqueue", [tuple(a) for a in answers], self.model.enqueue(*named))
+        right = self.model.enqueue(*named)
+        self._same("enqueue", [tuple(a) for a in answers], right, *(a.id for a in answers))
         self.counts["duplicates"] += sum(not a.inserted for a in answers)
 
     def ask_again(self, job_id: str) -> None:
         """Enqueue under an id that is stored, as after a lost answer."""
         ask = self.model.jobs[job_id].ask
         answer = self.q.enqueue_job(new(ask, job_id))
-        self._same("ask again", [tuple(answer)], self.model.enqueue((job_id, ask)))
+        self._same("ask again", [tuple(answer)], self.model.enqueue((job_id, ask)), job_id)
 
     def claim(
         self,
@@ -101,9 +105,11 @@ class Pair:
             lease=lease,
             started=started,
         )
-        told = [(c.id, c.epoch, c.worker, c.attempt) for c in claims]
-        jobs = self.model.jobs
-        self._same("claim", told, [(*ticket, jobs[ticket.job].attempt) for ticket in tickets])
+        self._same(
+            "claim", [(c.id, c.epoch, c.worker) for c in claims], [tuple(ticket) for ticket in tickets]
+        )
+        for claim, ticket in zip(claims, tickets, strict=True):
+            self.shown.claimed(claim, self.model.jobs[ticket.job])
         self.tickets += tickets
         self._claims |= dict(zip(tickets, claims, strict=True))
         return tickets
@@ -208,46 +214,11 @@ class Pair:
         """A worker says goodbye."""
         self._same("leave", self.q.leave(worker), self.model.leave(worker))  # type: ignore[func-returns-value]
 
-    # What both show.
-
-    def look(self, ask: Ask) -> None:
-        """The reads: counts, pauses, the next due moment, who holds a key, and a list by state."""
-        model = self.model
-        self._same("counts", self.q.counts(), model.counts())
-        due = model.next_due()
-        self._same("next_due", self.q.next_due(), None if due is None else due / 1_000_000)
-        paused = {queue: micros(since) for queue, since in self.q.paused().items()}
-        self._same("paused", paused, {q: since for q, since in model.pauses.items() if since is not None})
-        self._same("holder", self.q.holder(new(ask)), model.holder(ask))
-        for state in STATES:
-            listed = {job.id for job in self.q.list(tenure.Filter(states=[state]), limit=1_000)}
-            self._same(f"list {state}", listed, set(self.ids(state)))
-
-    def histories(self) -> None:
-        """The failed attempts and crashes of every job that has any."""
-        for job in self.model.jobs.values():
-            if not job.story:
-                continue
-            told = self.q.history(job.id)
-            seen = [
-                (a.epoch, a.attempt, a.worker, micros(a.started_at), micros(a.finished_at), a.error_kind)
-                for a in told
-            ]
-            kept = [(epoch, *attempt[:5]) for epoch, attempt in sorted(job.story.items())]
-            self._same("history", seen, kept)
-            for attempt, (_, own) in zip(told, sorted(job.story.items()), strict=True):
-                assert own.message is None or attempt.message == own.message
-
-    def _same(self, verb: str, told: object, right: object) -> None:
-        """The store's answer is the model's, and so is all that it shows."""
-        self.counts["calls"] += 1
+    def _same(self, verb: str, told: object, right: object, *touched: str) -> None:
+        """The store's answer is the model's, and so is all that it shows, above all of the jobs that were touched."""
+        moved = [move.job for move in self.model.moves]
         for move in self.model.moves:
             self.counts[f"{move.cause}: {move.was} → {move.now}"] += 1
         self.model.moves.clear()
         assert told == right, f"{verb}: the store answers {told!r}, the contract says {right!r}"
-        seen = {str(job.id): job for job in self.q.list(limit=10_000)}
-        assert seen.keys() == self.model.jobs.keys(), f"after {verb} other jobs are there than should be"
-        wrong = {i: odd for i, job in self.model.jobs.items() if (odd := differences(seen[i], job))}
-        assert not wrong, f"after {verb}, as (store, contract): {wrong}"
-        order = sorted(seen, key=lambda job_id: seen[job_id].seq)
-        assert order == list(self.model.jobs), f"after {verb} the jobs stand in another order"
+        self.shown.after(verb, [*touched, *moved])

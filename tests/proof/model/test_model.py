@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,15 @@ import pytest
 from tenure.job import TRANSITIONS
 from tests.proof import depth
 from tests.proof.model import reference
-from tests.proof.model.broken import BROKEN, Broken
+from tests.proof.model.broken import BROKEN
+from tests.proof.model.forgetful import FORGETFUL
 from tests.proof.model.machine import play
 from tests.proof.model.pair import MAX_CRASHES, Pair
 from tests.proof.model.reference import Reference
 from tests.proof.model.words import MOVES
 from tests.proof.tally import Tally
 from tests.support.clock import MovedClock
-from tests.support.places import Loop, Place
+from tests.support.places import Loop, Place, Way
 from tests.support.schemas import take
 
 _PARTS = depth.of(test=1, proof=5)
@@ -29,12 +32,17 @@ _PARTS = depth.of(test=1, proof=5)
 EACH, STALE, STALE_RUNNING, REPEATED = (often // 5 for often in (50, 500, 100, 100))
 """How often each must have happened by the end of a part of the proof: 50 times each move and 500 stale settles on a store."""
 _AT_ONCE, _TRIES, _FAR_TOO_MANY = 11, 8, 20_000
-_CALLS = {
-    "sqlite": depth.of(test=1_500, proof=4_000),
-    "shared": depth.of(test=500, proof=2_000),
-    "postgres": depth.of(test=400, proof=1_000),
+_WRITES = {
+    "sqlite": depth.of(test=900, proof=4_000),
+    "shared": depth.of(test=300, proof=2_000),
+    "postgres": depth.of(test=200, proof=1_000),
 }
-_TABLES = ("jobs", "attempts", "ledger", "queues", "workers")
+"""Calls that change something, in a part; half of them are said to a Queue, half to an AsyncQueue."""
+_TABLES = ("jobs", "attempts", "ledger", "queues", "workers", "requests")
+_BROKEN = [
+    *(b.model for b in BROKEN[: depth.of(test=2, proof=len(BROKEN))]),
+    *FORGETFUL[: depth.of(test=1, proof=len(FORGETFUL))],
+]
 NEVER = {
     # Only jobs of hooks are cancelled by an absolution, and the model has no hooks.
     ("absolve", "scheduled", "cancelled"), ("absolve", "waiting", "cancelled"), ("absolve", "ready", "cancelled"),
@@ -65,37 +73,41 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_a_store_does_whatever_the_contract_says(place: Place, part: int, seed: int, tally: Tally) -> None:
-    counts: Counter[str] = Counter()
-    start = _beginnings(place, counts, Reference)
+    counts: dict[Way, Counter[str]] = {"sync": Counter(), "async": Counter()}
+    starts = {way: _beginnings(place, way, count, Reference) for way, count in counts.items()}
     drawn = random.Random(f"{seed}-model-{place.store}-{part}")
-    wanted = _CALLS[place.store]
-    while (left := wanted - counts["calls"]) > 0:
-        play(start, examples=min(max(left // 100, 3), _AT_ONCE), seed=drawn.getrandbits(32))
-    while depth.DEPTH != "test" and (missing := _missing(counts)):
-        assert counts["calls"] < _FAR_TOO_MANY, f"too seldom: {missing}"
+    wanted = _WRITES[place.store] // 2
+    for way, count in counts.items():
+        while (left := wanted - count["writes"]) > 0:
+            play(starts[way], examples=min(max(left // 100, 2), _AT_ONCE), seed=drawn.getrandbits(32))
+    ways = itertools.cycle(starts)
+    while depth.DEPTH != "test" and (missing := _missing(counts["sync"] + counts["async"])):
+        assert counts["sync"]["writes"] < _FAR_TOO_MANY, f"too seldom: {missing}"
         towards = {name.partition(":")[0] for name in missing}
-        play(start, examples=_AT_ONCE, seed=drawn.getrandbits(32), towards=towards)
-    tally.on(place.store, calls=counts["calls"], stale_settles=counts["stale settles"])
-    tally(moves=sum(count for name, count in counts.items() if "→" in name), disagreements=0)
+        play(starts[next(ways)], examples=_AT_ONCE, seed=drawn.getrandbits(32), towards=towards)
+    both = counts["sync"] + counts["async"]
+    tally.on(place.store, writes=both["writes"], stale_settles=both["stale settles"])
+    tally(idle_calls=both["idle calls"], reads=both["reads"], async_writes=counts["async"]["writes"])
+    tally(moves=sum(count for name, count in both.items() if "→" in name), disagreements=0)
 
 
-@pytest.mark.parametrize(
-    "broken", BROKEN[: depth.of(test=2, proof=len(BROKEN))], ids=lambda b: b.model.__name__
-)
+@pytest.mark.parametrize("broken", _BROKEN, ids=lambda model: model.__name__)
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_a_store_that_breaks_a_rule_is_found(broken: Broken, place: Place, seed: int, tally: Tally) -> None:
-    start = _beginnings(place, Counter(), broken.model)
-    drawn = random.Random(f"{seed}-broken-{broken.model.__name__}")
+def test_a_store_that_breaks_a_rule_is_found(
+    broken: type[Reference], place: Place, seed: int, tally: Tally
+) -> None:
+    start = _beginnings(place, "sync", Counter(), broken)
+    drawn = random.Random(f"{seed}-broken-{broken.__name__}")
     with pytest.raises(AssertionError, match=r"the store answers|store, contract|other jobs"):
         for _ in range(_TRIES):
             play(start, examples=_AT_ONCE, seed=drawn.getrandbits(32), shrink=False)
     tally(broken_rules_found=1)
 
 
-def _beginnings(place: Place, counts: Counter[str], model: type[Reference]) -> Callable[[], Pair]:
-    """Empties the store, and gives it to a new pair."""
+def _beginnings(place: Place, way: Way, counts: Counter[str], model: type[Reference]) -> Callable[[], Pair]:
+    """Empties the store, and gives it to a new pair that calls it this way."""
     clock = MovedClock()
-    q = place.open(clock=clock, max_crashes=MAX_CRASHES)
+    q = replace(place, way=way).open(clock=clock, max_crashes=MAX_CRASHES)
 
     def start() -> Pair:
         for table in (*_TABLES, "finished") if place.store == "postgres" else _TABLES:

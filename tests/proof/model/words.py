@@ -5,12 +5,13 @@ Times are whole microseconds. Nothing here knows of a store.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
 
 __all__ = [
     "FINISHED", "MOVES", "PENDING", "SECOND", "STATES", "SUSPECT", "WAITS", "Ask", "Attempt", "Job", "Move", "Name",
-    "Outcome", "State", "Ticket", "in_line",
+    "Outcome", "Request", "State", "Ticket", "in_line",
 ]  # fmt: skip
 
 State = Literal["scheduled", "waiting", "ready", "running", "done", "dead", "cancelled"]
@@ -65,9 +66,20 @@ class Move(NamedTuple):
     now: State | None
 
 
+class Request(NamedTuple):
+    """The web request that a job was made from: its bytes, and the headers that were kept."""
+
+    body: bytes
+    headers: dict[str, str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A job as it is asked for. Jobs of one group name the same `limit`."""
+    """A job as it is asked for. Of a group, whoever waits first in line says its `limit`.
+
+    From `payload` on the store keeps what it is given and decides nothing by it: all of it stays as it is for as long as the
+    job is there, whatever becomes of the job.
+    """
 
     kind: str = "k"
     queue: str = "default"
@@ -82,6 +94,14 @@ class Ask:
     order: Literal["strict", "start"] = "strict"
     expires_at: int | None = None
     expires_in: int | None = None
+    payload: Any = None
+    timeout: int | None = None
+    tags: tuple[str, ...] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
+    parent: str | None = None
+    flow: str | None = None
+    tenant: str | None = None
+    request: Request | None = None
 
 
 class Job:
