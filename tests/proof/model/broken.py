@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from tests.proof.model import laws
+from tests.proof.model import laws, laws_around
+from tests.proof.model.broken_around import AROUND
 from tests.proof.model.laws import Law
 from tests.proof.model.reference import LEASE, Reference
 from tests.proof.model.words import Ask, Job, Outcome, State, Ticket
@@ -16,9 +17,11 @@ from tests.proof.model.world import Scene
 
 __all__ = ["BROKEN", "Broken"]
 
-_ONE = Scene(name="one job", jobs={"a": Ask(max_attempts=2)}, outcomes=("done", "fail", "snooze", "release"))
-_AGAIN = Scene(
-    name="one job, said twice", jobs={"a": Ask(max_attempts=2)}, outcomes=("done", "fail"), repeats=True
+_ONE = Scene(
+    name="one job",
+    jobs={"a": Ask(max_attempts=2)},
+    outcomes=("done", "fail", "snooze", "release"),
+    vanishes=False,
 )
 _GROUP = Scene(name="strict", jobs=dict.fromkeys("ab", Ask(group="g")), outcomes=("done", "fail"))
 _UNIQUE = Scene(name="unique", jobs=dict.fromkeys("ab", Ask(unique="u")), outcomes=("done", "fail"))
@@ -305,7 +308,8 @@ BROKEN: Final = (
     Broken(CancelsWhatIsDone, laws.an_end_is_an_end, _ONE),
     Broken(ForgetsThatItWasAsked, laws.a_cancel_is_heeded, _ONE),
     Broken(DeletesTheDead, laws.no_job_is_lost, _ONE),
-    Broken(TakesASnoozeForTheEnd, laws.moves_are_those_of_the_contract, _ONE),
+    Broken(TakesASnoozeForTheEnd, laws_around.an_outcome_is_what_it_says, _ONE),
     Broken(StrandsTheReclaimed, laws.nobody_is_stuck, _ONE),
-    Broken(ForgetsWhatItWasTold, laws.a_lost_claim_changes_nothing, _AGAIN),
+    Broken(ForgetsWhatItWasTold, laws.a_lost_claim_changes_nothing, _ONE),
+    *(Broken(*each) for each in AROUND),
 )

@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from tests.proof.model.laws_around import (
+    a_claim_takes_the_first_in_line,
+    a_paused_queue_rests,
+    an_expired_job_is_ended_and_not_run,
+    an_outcome_is_what_it_says,
+    who_is_gone_loses_all_and_nobody_else,
+)
 from tests.proof.model.words import MOVES, PENDING, STATES, Job, Outcome
 from tests.proof.model.world import Held, Step, World
 
@@ -36,13 +43,13 @@ def moves_are_those_of_the_contract(before: World, step: Step, after: World) -> 
 def a_job_has_one_holder(before: World, step: Step, after: World) -> bool:
     """Nobody is handed a job while somebody else was told to have it, and has not given it up."""
     claimed = {move.job for move in step.moves if move.cause == "claim"}
-    return not any(job in claimed and _has(before, held) for (_, job), held in before.held.items())
+    return not any(job in claimed and _has(before, held) for (job, _), held in before.held.items())
 
 
 def a_lease_is_kept(before: World, step: Step, after: World) -> bool:
     """Nothing is reclaimed from a worker that was told to have it for longer."""
     reclaimed = {move.job for move in step.moves if move.cause == "reclaim"}
-    holders = [h for (_, job), h in before.held.items() if job in reclaimed and before.fresh(h)]
+    holders = [h for (job, _), h in before.held.items() if job in reclaimed and before.fresh(h)]
     return not any(_has(before, held) for held in holders)
 
 
@@ -50,7 +57,7 @@ def a_lost_claim_changes_nothing(before: World, step: Step, after: World) -> boo
     """Who lost the claim is told so and changes nothing; only a crash that was none is taken back."""
     if step.verb not in ("settle", "renew") or step.held is None or before.fresh(step.held):
         return True
-    if step.held.said is not None:  # its own settle, said again
+    if step.held.said is not None and step.held.said == step.said:  # its own settle, said again
         return step.answer is True and not step.moves and _pictures(before) == _pictures(after)
     back = {move.job for move in step.moves if move.cause == "absolve"}
     poisoned = all(before.model.jobs[job].reason == "poison" for job in back)
@@ -85,7 +92,8 @@ def epochs_only_grow(before: World, step: Step, after: World) -> bool:
 def only_failures_burn_attempts(before: World, step: Step, after: World) -> bool:
     """A claim adds one to attempt, a failure keeps it; release, snooze and reclaim give it back. Failures are bounded."""
     return all(
-        job.finished or job.attempt == after.fails[name] + (job.state == "running") <= job.ask.max_attempts
+        job.finished
+        or job.attempt == after.past[name].fails + (job.state == "running") <= job.ask.max_attempts
         for name, job in after.model.jobs.items()
     )
 
@@ -137,8 +145,8 @@ def a_strict_group_keeps_its_order(before: World, step: Step, after: World) -> b
                 or after.model.jobs[other.id].finished
             ):
                 continue
-            came_back = before.returned[other.id] or before.returned[mine.id]
-            if before.begun[other.id] or (other.seq < mine.seq and not came_back):
+            came_back = before.past[other.id].returned or before.past[mine.id].returned
+            if before.past[other.id].begun or (other.seq < mine.seq and not came_back):
                 return False
     return True
 
@@ -181,8 +189,10 @@ def a_cancel_is_heeded(before: World, step: Step, after: World) -> bool:
 
 
 def nobody_is_stuck(before: World, step: Step, after: World) -> bool:
-    """From anywhere, a bare loop of claim and settle ends every job."""
+    """From anywhere, a bare loop of claim and settle ends every job, once nothing is paused."""
     model = after.model.copy()
+    for queue in after.paused:
+        model.resume(queue)
     for _ in range(_LOOPS):
         if all(job.finished for job in model.jobs.values()):
             return True
@@ -194,14 +204,15 @@ def nobody_is_stuck(before: World, step: Step, after: World) -> bool:
 
 LAWS: Final[tuple[Law, ...]] = (
     no_job_is_lost, a_lease_is_kept, a_job_has_one_holder, a_lost_claim_changes_nothing, a_claim_that_stands_is_heard,
-    epochs_only_grow, only_failures_burn_attempts, crashes_are_counted, an_end_is_an_end, a_group_keeps_its_limit,
+    an_outcome_is_what_it_says, epochs_only_grow, only_failures_burn_attempts, crashes_are_counted, an_end_is_an_end, a_group_keeps_its_limit,
     a_strict_group_keeps_its_order, nobody_is_forgotten, a_key_is_in_flight_once, a_cancel_is_heeded,
-    moves_are_those_of_the_contract,
+    a_paused_queue_rests, an_expired_job_is_ended_and_not_run, a_claim_takes_the_first_in_line,
+    who_is_gone_loses_all_and_nobody_else, moves_are_those_of_the_contract,
 )  # fmt: skip
 _GROWS: Final = {
     ("claim", "running"),
     ("release", "ready"),
-    *(("reclaim", end) for end in ("ready", "dead", "cancelled")),
+    *((cause, end) for cause in ("reclaim", "vanished") for end in ("ready", "dead", "cancelled")),
 }
 
 
@@ -236,5 +247,7 @@ def _pictures(world: World) -> list[tuple[object, ...]]:
 
 
 def _groups(world: World) -> Iterator[list[Job]]:
+    if not world.scene.grouped:
+        return
     names = {job.ask.group for job in world.model.jobs.values()} - {None}
     yield from ([j for j in world.model.jobs.values() if j.ask.group == name] for name in names)

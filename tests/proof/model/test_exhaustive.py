@@ -12,8 +12,8 @@ from tests.proof import depth
 from tests.proof.model.broken import BROKEN, Broken
 from tests.proof.model.exhaustive import explore
 from tests.proof.model.laws import LAWS, nobody_is_stuck
-from tests.proof.model.words import Ask, Name
-from tests.proof.model.world import Scene
+from tests.proof.model.words import Ask
+from tests.proof.model.world import OUTCOMES, Scene
 from tests.proof.tally import Tally
 
 _TWICE = Ask(max_attempts=2)
@@ -22,22 +22,29 @@ _START = Ask(max_attempts=2, group="g", order="start")
 _PAIR = Ask(max_attempts=2, group="g", limit=2)
 _UNIQUE = Ask(max_attempts=2, unique="u")
 _FIRST = Ask(max_attempts=2, priority=1)
+_BULK = Ask(max_attempts=2, queue="bulk")
+_BRIEF = Ask(max_attempts=2, expires_in=2)
+_BRIEF_HEAD = Ask(max_attempts=2, group="g", expires_in=2)
 _DEEP = depth.DEPTH != "test"
-_TWO: tuple[Name, ...] = ("done", "fail")
 _SCENES = [
-    Scene(name="one job, every outcome", jobs={"a": _TWICE}, claims=3, outcomes=("done", "fail", "snooze", "release", "bury", "cancelled", "crashed")),
-    Scene(name="one job, settles said again", jobs={"a": _TWICE}, claims=depth.of(test=1, proof=3), outcomes=("done", "fail", "release"), repeats=True),
-    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=3), outcomes=("done",), people=""),
-    Scene(name="two jobs and people", jobs={"a": _TWICE, "b": _FIRST}, claims=1, outcomes=(*_TWO, "release") if _DEEP else ("done",), people="ab" if _DEEP else "a"),
-    Scene(name="a strict group", jobs={"a": _STRICT, "b": _STRICT}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
-    Scene(name="a group that starts in order", jobs={"a": _START, "b": _START}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
-    Scene(name="a unique key", jobs={"a": _UNIQUE, "b": _UNIQUE}, claims=depth.of(test=1, proof=2), outcomes=_TWO, people="a"),
+    Scene(name="one job", jobs={"a": _TWICE}, claims=3, outcomes=(*OUTCOMES, "crashed")),
+    Scene(name="one job that expires", jobs={"a": _BRIEF}, claims=depth.of(test=2, proof=3), pauses=("default",)),
+    Scene(name="two jobs", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=3), people=""),
+    Scene(name="two jobs and people", jobs={"a": _TWICE, "b": _FIRST}, claims=depth.of(test=1, proof=2), people="a"),
+    Scene(name="two queues, one of them paused", jobs={"a": _TWICE, "b": _BULK}, claims=depth.of(test=1, proof=2), people="", pauses=("bulk",)),
+    Scene(name="two jobs, one of them brief", jobs={"a": _BRIEF, "b": _TWICE}, claims=depth.of(test=1, proof=2), people=""),
+    Scene(name="a strict group", jobs={"a": _STRICT, "b": _STRICT}, claims=depth.of(test=2, proof=3), people="", vanishes=_DEEP),
+    Scene(name="a group that starts in order", jobs={"a": _START, "b": _START}, claims=depth.of(test=1, proof=3), people="", beats=_DEEP),
+    Scene(name="a unique key", jobs={"a": _UNIQUE, "b": _UNIQUE}, claims=depth.of(test=1, proof=3), people=""),
 ]  # fmt: skip
 if _DEEP:
     _SCENES += [
-        Scene(name="two jobs that fail", jobs={"a": _TWICE, "b": _TWICE}, claims=2, outcomes=_TWO, people=""),
-        Scene(name="a strict group, three claims", jobs={"a": _STRICT, "b": _STRICT}, claims=3, outcomes=("done",), people=""),
-        Scene(name="a group of two", jobs={"a": _PAIR, "b": _PAIR}, claims=2, outcomes=_TWO, people=""),
+        Scene(name="two jobs, people for both", jobs={"a": _TWICE, "b": _FIRST}, claims=1, people="ab"),
+        Scene(name="a strict group and people", jobs={"a": _STRICT, "b": _STRICT}, claims=2, people="a", vanishes=False),
+        Scene(name="a strict group behind a brief head", jobs={"a": _BRIEF_HEAD, "b": _STRICT}, claims=2, people="", pauses=("default",)),
+        Scene(name="a group that starts in order and people", jobs={"a": _START, "b": _START}, claims=2, people="a", vanishes=False),
+        Scene(name="a group of two", jobs={"a": _PAIR, "b": _PAIR}, claims=2, people=""),
+        Scene(name="a unique key and people", jobs={"a": _UNIQUE, "b": _UNIQUE}, claims=2, people="ab", vanishes=False),
     ]  # fmt: skip
 
 

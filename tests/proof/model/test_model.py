@@ -31,7 +31,7 @@ _PARTS = depth.of(test=1, proof=5)
 """A store's run, in as many tests, so that they can be played side by side."""
 EACH, STALE, STALE_RUNNING, REPEATED = (often // 5 for often in (50, 500, 100, 100))
 """How often each must have happened by the end of a part of the proof: 50 times each move and 500 stale settles on a store."""
-_AT_ONCE, _TRIES, _FAR_TOO_MANY = 11, 8, 20_000
+_AT_ONCE, _TRIES, _FAR_TOO_MANY = 11, 30, 20_000
 _WRITES = {
     "sqlite": depth.of(test=900, proof=4_000),
     "shared": depth.of(test=300, proof=2_000),
