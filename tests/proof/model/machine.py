@@ -104,7 +104,7 @@ class Machine(RuleBasedStateMachine):
         self.pair = self.start[0]()
 
     def teardown(self) -> None:
-        self.pair.shown.histories()
+        self.pair.shown.at_last()
 
     def _ask(self, options: dict[str, Any]) -> Ask:
         return ask_of(self.pair.model.now, options, list(self.pair.model.jobs))

@@ -14,7 +14,7 @@ import tenure
 from tests.proof.model.reference import LEASE, Reference
 from tests.proof.model.shown import Shown
 from tests.proof.model.spoken import micros, new, outcome_of, span
-from tests.proof.model.words import Ask, Outcome, State, Ticket
+from tests.proof.model.words import CARRIED, Ask, Outcome, State, Ticket
 from tests.support.clock import MovedClock
 
 __all__ = ["Pair"]
@@ -37,6 +37,8 @@ class Pair:
         self.said: list[tuple[Ticket, Outcome]] = []
         """Settles that were accepted, the latest last."""
         self._claims: dict[Ticket, tenure.Claim] = {}
+        self._carried: dict[str, list[str]] = {}
+        """What each job was given to carry, by its id, for as long as the pair lives."""
 
     # What a rule can choose from.
 
@@ -69,6 +71,10 @@ class Pair:
             (a.id if a.inserted else f"duplicate {n}", ask)
             for n, (a, ask) in enumerate(zip(answers, asks, strict=True))
         ]
+        bare = Ask()
+        for job_id, ask in named:
+            given = [name for name in CARRIED if getattr(ask, name) != getattr(bare, name)]
+            self._carried.setdefault(job_id, given)
         right = self.model.enqueue(*named)
         self._same("enqueue", [tuple(a) for a in answers], right, *(a.id for a in answers))
         self.counts["duplicates"] += sum(not a.inserted for a in answers)
@@ -219,6 +225,7 @@ class Pair:
         moved = [move.job for move in self.model.moves]
         for move in self.model.moves:
             self.counts[f"{move.cause}: {move.was} → {move.now}"] += 1
+            self.counts.update(f"{move.cause}: with {name}" for name in self._carried[move.job])
         self.model.moves.clear()
         assert told == right, f"{verb}: the store answers {told!r}, the contract says {right!r}"
         self.shown.after(verb, [*touched, *moved])

@@ -45,10 +45,11 @@ class Shown:
 
     def _one(self, verb: str, job_id: str, seen: tenure.JobSeen | None) -> None:
         """A job, by its id."""
-        job = self.model.jobs.get(job_id)
         self.same(f"get after {verb}", self.q.get(job_id), seen)
-        request = request_of(self.q.request(job_id))
-        self.same(f"request after {verb}", request, None if job is None else job.ask.request)
+        job = self.model.jobs.get(job_id)
+        if job is None or job.ask.request is not None:
+            request = request_of(self.q.request(job_id))
+            self.same(f"request after {verb}", request, None if job is None else job.ask.request)
         if job is None:
             self.same(f"history after {verb}", self.q.history(job_id), [])
 
@@ -90,9 +91,10 @@ class Shown:
         listed = {job.id for job in self.q.list(which, limit=1_000)}
         self.same(f"list {which}", listed, {job.id for job in right})
 
-    def histories(self) -> None:
-        """The failed attempts and crashes of every job that has any."""
+    def at_last(self) -> None:
+        """What is not looked at after every call: requests, none of which was mixed up, and histories."""
         for job in self.model.jobs.values():
+            self.same("request", request_of(self.q.request(job.id)), job.ask.request)
             if not job.story:
                 continue
             told = self.q.history(job.id)

@@ -21,7 +21,7 @@ from tests.proof.model.forgetful import FORGETFUL
 from tests.proof.model.machine import play
 from tests.proof.model.pair import MAX_CRASHES, Pair
 from tests.proof.model.reference import Reference
-from tests.proof.model.words import MOVES
+from tests.proof.model.words import CARRIED, MOVES
 from tests.proof.tally import Tally
 from tests.support.clock import MovedClock
 from tests.support.places import Loop, Place, Way
@@ -38,6 +38,19 @@ _WRITES = {
     "postgres": depth.of(test=200, proof=1_000),
 }
 """Calls that change something, in a part; half of them are said to a Queue, half to an AsyncQueue."""
+_THROUGH = (
+    "claim",
+    "fail",
+    "snooze",
+    "release",
+    "reclaim",
+    "vanished",
+    "absolve",
+    "replay",
+    "retain",
+    "purge",
+)
+"""What jobs must have gone through with everything that they carry."""
 _TABLES = ("jobs", "attempts", "ledger", "queues", "workers", "requests")
 _BROKEN = [
     *(b.model for b in BROKEN[: depth.of(test=2, proof=len(BROKEN))]),
@@ -120,6 +133,7 @@ def _beginnings(place: Place, way: Way, counts: Counter[str], model: type[Refere
 def _missing(counts: Counter[str]) -> dict[str, int]:
     """What has not happened often enough yet."""
     wanted = {f"{c}: {was} → {now}": EACH for c, moves in MOVES.items() for was, now in moves}
+    wanted |= {f"{cause}: with {name}": EACH for cause in _THROUGH for name in CARRIED}
     wanted |= {"stale settles": STALE, "stale settles of jobs that run again": STALE_RUNNING}
     wanted |= {
         "repeated settles": REPEATED,

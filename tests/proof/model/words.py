@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = [
-    "FINISHED", "MOVES", "PENDING", "SECOND", "STATES", "SUSPECT", "WAITS", "Ask", "Attempt", "Job", "Move", "Name",
+    "CARRIED", "FINISHED", "MOVES", "PENDING", "SECOND", "STATES", "SUSPECT", "WAITS", "Ask", "Attempt", "Job", "Move", "Name",
     "Outcome", "Request", "State", "Ticket", "in_line",
 ]  # fmt: skip
 
@@ -102,6 +102,10 @@ class Ask:
     flow: str | None = None
     tenant: str | None = None
     request: Request | None = None
+
+
+CARRIED: Final = ("payload", "timeout", "tags", "meta", "parent", "flow", "tenant", "request")
+"""What the store keeps and never decides by."""
 
 
 class Job:
