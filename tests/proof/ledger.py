@@ -20,10 +20,18 @@ from tests.proof.intact import intact
 from tests.proof.notes import Acks, Effect, Effects
 from tests.proof.runs import Lost, Runs, check_runs, nobody
 
-__all__ = ["Acks", "Balance", "Effect", "Effects", "at_rest", "balance", "intact", "stored"]
+__all__ = ["Acks", "Balance", "Effect", "Effects", "JobsLost", "at_rest", "balance", "intact", "stored"]
 
 _ENDED = ("done", "dead", "cancelled")
 _GOES_ON = ("ready", "running", "waiting", "scheduled")
+
+
+class JobsLost(AssertionError):
+    """Jobs that were acknowledged are not there. How many is counted, though the test that finds it fails."""
+
+    def __init__(self, jobs: Collection[str], told: str) -> None:
+        super().__init__(told)
+        self.losses = len(jobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +52,8 @@ class Balance:
     """Crashes that the store counted."""
     refused: int
     """Settles of lost claims, all of them refused."""
-    losses: int = 0
-    """Jobs that were acknowledged and are not there. A balance with one is never made: it raises."""
+    losses: int
+    """Jobs that were acknowledged and are not there. With one the balance raises, and its JobsLost counts them."""
 
 
 def at_rest(q: tenure.Queue, within: float = 60.0) -> None:
@@ -102,7 +110,8 @@ def balance(
     jobs: dict[str, tenure.JobSeen] = {job.id: job for job in stored(q)}
     promised = set(acked)
     gone = promised - jobs.keys()
-    assert not gone, f"{len(gone)} jobs were acknowledged and are not there: {sorted(gone)[:3]}"
+    if gone:
+        raise JobsLost(gone, f"{len(gone)} jobs were acknowledged and are not there: {sorted(gone)[:3]}")
     if tried is not None:
         strange = jobs.keys() - promised - set(tried)
         assert not strange, f"{len(strange)} jobs are there that nobody enqueued: {sorted(strange)[:3]}"
@@ -130,6 +139,7 @@ def balance(
         taken_away=runs.taken_away,
         crashes=sum(job.crashes for job in jobs.values()),
         refused=len(refused),
+        losses=len(gone),
     )
 
 

@@ -14,10 +14,10 @@ import tenure
 from tenure.store.sqlite.store import SqliteStore
 from tests.proof.sqlite.disk import Disk
 
-__all__ = ["Act", "Life", "shown"]
+__all__ = ["OUTCOMES", "Act", "Life", "payload", "shown"]
 
 _CHECKPOINTS = ("PASSIVE", "FULL", "RESTART", "TRUNCATE")
-_OUTCOMES: dict[str, tenure.Outcome] = {
+OUTCOMES: dict[str, tenure.Outcome] = {
     "done": tenure.Done({"ok": True}),
     "scheduled": tenure.Fail("a bad day", retry_in="1h"),
     "dead": tenure.Bury("buried"),
@@ -30,6 +30,11 @@ class Act:
 
     ids: tuple[str, ...]
     state: str | None = None
+
+
+def payload(rng: random.Random) -> str:
+    """Mostly a short text, now and then one of several pages."""
+    return "x" * int(rng.paretovariate(0.6) % 20_000)
 
 
 def shown(act: Act, jobs: Mapping[str, tenure.JobSeen]) -> bool:
@@ -71,9 +76,6 @@ class Life:
             doing()
             self.disk.mark(("told", len(self.acts)))
 
-    def _payload(self) -> str:
-        return "x" * int(self.rng.paretovariate(0.6) % 20_000)
-
     def _came(self, *ids: str) -> None:
         self.acts.append(Act(ids))
         self.open.update(ids)
@@ -85,19 +87,21 @@ class Life:
             {"unique": str(len(self.acts))},
             {"tags": ["a"]},
         ]
-        answer = self.q.enqueue("k", self._payload(), **self.rng.choice(options))  # type: ignore[arg-type]
+        answer = self.q.enqueue("k", payload(self.rng), **self.rng.choice(options))  # type: ignore[arg-type]
         self._came(answer.id)
 
     def _enqueue_many(self) -> None:
-        jobs = [tenure.NewJob(kind="k", payload=self._payload()) for _ in range(self.rng.choice((2, 20, 80)))]
+        jobs = [
+            tenure.NewJob(kind="k", payload=payload(self.rng)) for _ in range(self.rng.choice((2, 20, 80)))
+        ]
         self._came(*(answer.id for answer in self.q.enqueue_many(jobs)))
 
     def _work(self) -> None:
         claims = self.q.claim(self.rng.choice((1, 5, 30)), lease="1m")
         if not claims:
             return
-        state = self.rng.choice(list(_OUTCOMES))
-        assert all(self.q.settle_many([(claim, _OUTCOMES[state]) for claim in claims]))
+        state = self.rng.choice(list(OUTCOMES))
+        assert all(self.q.settle_many([(claim, OUTCOMES[state]) for claim in claims]))
         ids = tuple(claim.id for claim in claims)
         self.acts.append(Act(ids, state))
         self.open.difference_update(ids)

@@ -15,7 +15,7 @@ import pytest
 
 import tenure
 from tests.proof import depth
-from tests.proof.ledger import intact, stored
+from tests.proof.ledger import JobsLost, intact, stored
 from tests.proof.sqlite.acts import Act, Life, shown
 from tests.proof.sqlite.disk import Disk, Step
 from tests.proof.sqlite.platters import WAYS, cuts
@@ -48,7 +48,9 @@ def there(url: str, acts: list[Act], told: int, asked: int, durability: str) -> 
     kept = seen.index(False) if False in seen else len(seen)
     assert True not in seen[kept:], "a later act is there without an earlier one"
     if durability == "full":
-        assert kept >= told, f"{told - kept} of {told} promised acts are lost"
+        lost = [job for act in acts[kept:told] for job in act.ids]
+        if lost:
+            raise JobsLost(lost, f"{told - kept} of {told} promised acts are lost")
     assert jobs.keys() <= {job for act in acts[:asked] for job in act.ids}, "a job came from nowhere"
     return kept
 
