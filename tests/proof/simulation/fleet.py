@@ -146,7 +146,10 @@ class Fleet:
             grace=timedelta(seconds=15),
             settle_delay=timedelta(milliseconds=self._chance.choice((0, 10, 500))),
         )  # fmt: skip
-        chores = JanitorSettings(kept=_FOREVER, look_every=timedelta(seconds=120), retain_every=timedelta(0))
+        kept = self._world.kept
+        chores = JanitorSettings(
+            kept=kept or _FOREVER, look_every=timedelta(seconds=120), retain_every=timedelta(seconds=60 if kept else 0)
+        )  # fmt: skip
         worker = _Worker(
             app.kinds, lambda: self._world.open(process), settings, address="simulated", listeners=app.listeners,
             chores=lambda queue, listeners, name: Janitor(

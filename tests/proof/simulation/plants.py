@@ -130,6 +130,11 @@ def _untold() -> Iterator[None]:
         yield
 
 
+def _too_soon() -> AbstractContextManager[None]:
+    """Jobs go by when they came, however lately they have ended."""
+    return _loose("retain.sql:finished_at-1")
+
+
 @contextmanager
 def _twice() -> Iterator[None]:
     """A claim stands in its line twice."""
@@ -149,6 +154,7 @@ PLANTS: dict[str, tuple[Callable[[], AbstractContextManager[None]], str]] = {
     "out of turn": (_out_of_turn, "of its group"),
     "untold": (_untold, "0 jobs tell of it"),
     "twice": (_twice, "was begun twice"),
+    "goes too soon": (_too_soon, "it went too soon"),
     "never back": (_never_back, "never at rest"),
     "never fires": (_never_fires, "it never fired"),
     "leaves out": (lambda: _fires(lambda due: due[-1:]), "a fire was left out"),

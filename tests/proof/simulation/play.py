@@ -29,6 +29,8 @@ class Played:
     trace: str
     lines: int
     jobs: int
+    gone: int
+    losses: int
     kills: int
     faults: int
     refused: int
@@ -95,7 +97,7 @@ def play(seed: str) -> Played:
         try:
             world.hub.spawn(world.host, world.live)
             world.hub.run(world.over)
-            jobs = judge(world)
+            verdict = judge(world)
         except BaseException as error:
             error.add_note(f"simulated seed {seed!r}; the trace ended with\n{world.hub.last_lines}")
             raise
@@ -104,7 +106,7 @@ def play(seed: str) -> Played:
     return Played(
         world.hub.trace,
         world.hub.told,
-        jobs,
+        *verdict,
         world.fleet.kills,
         sum(world.weather.met.values()),
         world.database.refused,

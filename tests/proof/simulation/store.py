@@ -36,6 +36,19 @@ _PATIENCE = 5.0
 _LATER = ("settle_many", "enqueue_job", "enqueue_many", "enqueue_bare_again")
 """What a network may deliver once more much later: what says by itself when it is to count."""
 _LOUD = (*_LATER, "cancel", "replay", "resume", "vanished")
+_AFTER_ALL = ("enqueue_job", "enqueue_many", "enqueue_bare_again")
+"""Which of these make the job anew, if it has ended and gone meanwhile: not delivered late in hours in which jobs go."""
+_GOING = """
+CREATE TEMP TABLE gone AS SELECT *, NULL AS went_at FROM tenure_jobs;
+CREATE TEMP TABLE gone_attempts AS SELECT * FROM tenure_attempts;
+CREATE TEMP TRIGGER goes BEFORE DELETE ON tenure_jobs BEGIN
+    INSERT INTO gone SELECT *, NULL FROM tenure_jobs WHERE seq = old.seq;
+    INSERT INTO gone_attempts SELECT * FROM tenure_attempts WHERE job_id = old.id;
+END;
+CREATE TEMP VIEW all_jobs AS SELECT *, NULL AS went_at FROM tenure_jobs UNION ALL SELECT * FROM gone;
+CREATE TEMP VIEW all_attempts AS SELECT * FROM tenure_attempts UNION ALL SELECT * FROM gone_attempts
+"""
+"""Jobs that retention takes are kept in mind, as they were, with when they went."""
 _HEARD = {"settle_many": 0.1}
 """How many of the commits that others hear of wake them: of a settle few need to know, and every look costs."""
 
@@ -48,11 +61,12 @@ def _schema() -> str:
 class Database:
     """The one database behind all ways."""
 
-    def __init__(self, hub: Hub, weather: Weather) -> None:
-        self.hub, self.weather = hub, weather
+    def __init__(self, hub: Hub, weather: Weather, *, retains: bool) -> None:
+        self.hub, self.weather, self.retains = hub, weather, retains
         self.dialect = sqlite_dialect("tenure_")
         self._link = ApswLink(":memory:")
         self._link.query(_schema(), {})
+        self._link._db.execute(_GOING)
         self.ears: list[Ear] = []
         self.network = Process("network")
         """Where requests wait that arrive once more."""
@@ -83,6 +97,8 @@ class Database:
             self._compare(pairs, before, answer)
         elif isinstance(answer, list) and answer and isinstance(answer[0], Claim):
             self.hub.tell(f"has claimed {[(c.seq, c.epoch) for c in answer]}")
+        if name == "retain":
+            self._link._db.execute("UPDATE gone SET went_at = ? WHERE went_at IS NULL", (machine_micros(),))
         if name in _LOUD:
             self.tell_others(name)
         return answer
@@ -103,10 +119,9 @@ class Database:
             first = self.fences.get(key)
             if first is not None:
                 expected = first == name
-                if claim.epoch <= self.replayed_at.get(claim.id, -1):
-                    expected &= (
-                        stood  # what was settled before a replay may be forgotten, and is not told otherwise
-                    )
+                if claim.epoch <= self.replayed_at.get(claim.id, -1) or claim.id not in before:
+                    # What was settled before a replay, or of a job that has gone, may be forgotten; it is not told otherwise.
+                    expected &= stood
             else:
                 expected = before.get(claim.id) == (claim.epoch, "running")
                 if expected:
@@ -238,10 +253,13 @@ class RoughStore:
         if self._weather.meets("lost"):
             raise Broken(OSError("lost"), f"the answer to {name} was lost", asked=True)
 
+    def _comes_late(self, name: str) -> bool:
+        return name in _LATER and not (self._database.retains and name in _AFTER_ALL)
+
     def _deliver_again(self, name: str, run: Callable[[bool], object]) -> None:
         if self._weather.meets("twice"):
             run(True)
-        elif name in _LATER and self._weather.meets("twice later"):
+        elif self._comes_late(name) and self._weather.meets("twice later"):
             about = None if self._hub.current is None else self._hub.current.about
 
             def late() -> None:

@@ -6,11 +6,13 @@ import random
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import tenure
 from tenure.errors import StoreUnavailable
+from tenure.janitor.settings import Kept
 from tests.proof.simulation.doubles import Flag
 from tests.proof.simulation.fleet import Fleet
 from tests.proof.simulation.hub import Hub, Killed, Process
@@ -25,6 +27,13 @@ _REST = 4 * HOUR
 """How long after the faults everything may take to come to rest: a clock set back by an hour makes leases that much longer."""
 _START = 1_893_456_000.0
 """The machine's clock at the beginning: 2030."""
+
+
+def _drawn(chance: random.Random) -> Kept | None:
+    """In every third hour jobs that have ended go, some soon."""
+    spans = [timedelta(seconds=chance.choice((60, 300, 1_200))) for _ in range(3)]
+    dead = chance.choice((timedelta(0), spans[2]))
+    return Kept(done=spans[0], cancelled=spans[1], dead=dead) if chance.random() < 1 / 3 else None
 
 
 @dataclass
@@ -48,7 +57,9 @@ class World:
         self.hub = Hub(f"{seed}-hub")
         self.chance = random.Random(f"{seed}-world")
         self.weather = Weather(self.hub, random.Random(f"{seed}-weather"))
-        self.database = Database(self.hub, self.weather)
+        self.kept = _drawn(random.Random(f"{seed}-retention"))
+        """How long jobs that have ended are kept; None: for ever."""
+        self.database = Database(self.hub, self.weather, retains=self.kept is not None)
         self.host = Process("host")
         self.acked: list[str] = []
         self.begun: set[tuple[str, int]] = set()
@@ -113,14 +124,14 @@ class World:
 
     def _check_order(self, claim: tenure.Claim) -> None:
         see = self.database.see
-        [(epoch, state)] = see("SELECT epoch, state FROM tenure_jobs WHERE id = ?", claim.id)
+        now = see("SELECT epoch, state FROM tenure_jobs WHERE id = ?", claim.id)
         # One that was taken for dead and is not comes back to a group that has gone on without it.
         left = see(
             "SELECT seq, state FROM tenure_jobs WHERE group_key = ? AND seq < ? AND finished_at IS NULL"
             " AND id NOT IN (SELECT job_id FROM tenure_attempts WHERE error_kind = 'LeaseLost')",
             claim.group, claim.seq,
         )  # fmt: skip
-        if (epoch, state) == (claim.epoch, "running") and left:
+        if now == [(claim.epoch, "running")] and left:
             self.hub.failed(AssertionError(f"{claim!r} overtook {left} of its group"))
 
     # What people do
