@@ -10,7 +10,7 @@ import os
 import random
 from typing import Literal, TypeVar, cast
 
-__all__ = ["DEPTH", "Depth", "draw_seed", "of", "seed"]
+__all__ = ["DEPTH", "Depth", "draw_seed", "lasting", "of", "seed"]
 
 Depth = Literal["test", "proof", "torture"]
 N = TypeVar("N", int, float)
@@ -38,6 +38,13 @@ def of(*, test: N, proof: N, torture: N | None = None) -> N:
             return proof
         case "torture":
             return proof if torture is None else torture
+
+
+def lasting(otherwise: float, *, around: float) -> float:
+    """How many seconds one scene may live that lives as long as the run of torture it is in: $TENURE_MINUTES, but for what is
+    `around` it; not less than twenty, and where nobody says how long the run is, `otherwise`."""
+    minutes = os.environ.get("TENURE_MINUTES")
+    return otherwise if not minutes else max(float(minutes) * 60 - around, 20.0)
 
 
 def draw_seed() -> None:
