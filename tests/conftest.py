@@ -32,6 +32,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     figures.judge(session)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    tally.keep(report)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Where the pages could not be played, or the rules not be checked, say so: nothing is left out in silence."""
     if chromium.find() is None:

@@ -12,7 +12,9 @@ import pytest
 
 from bench.measure import say
 from tests.proof import depth
-from tests.proof.tally import Tally
+from tests.proof.ledger import JobsLost
+from tests.proof.order import spread, strand_of
+from tests.proof.tally import Tally, add_losses, topic_of
 
 _HERE = Path(__file__).parent
 
@@ -23,20 +25,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if _HERE in item.path.parents:
                 item.add_marker(pytest.mark.proof)
     if depth.DEPTH == "torture":
-        # A round may be cut short: what it leaves out is another part each time.
-        random.Random(depth.seed()).shuffle(items)
-        items.sort(key=_turn)
+        # A round may be cut short: what it leaves out is another part each time, and of nothing all.
+        items[:] = spread(items, strand_of, random.Random(depth.seed()))
+        # What takes longest begins first.
+        items.sort(key=lambda item: item.path.parent.name != "soak")
 
 
-def _turn(item: pytest.Item) -> int:
-    """What takes longest begins first, what is there to fill the time last."""
-    return 2 if item.get_closest_marker("more") else 0 if item.path.parent.name == "soak" else 1
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Who finds jobs lost fails before it can count them."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, JobsLost):
+        add_losses(item, call.excinfo.value.losses)
 
 
 @pytest.fixture
 def tally(request: pytest.FixtureRequest) -> Tally:
     """Counts of this test; the topic is its file's subject (test_kills.py: kills)."""
-    return Tally(request.path.stem.removeprefix("test_"), request.node.user_properties)
+    return Tally(topic_of(request.path), request.node.user_properties)
 
 
 @pytest.fixture

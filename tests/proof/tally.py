@@ -1,8 +1,8 @@
 """What a proof has done, counted: kills, cuts, restarts, jobs, losses. The run's end adds them up and prints its seed.
 
 A test adds to its own counts with the fixture `tally`; they travel with its report, through xdist too, to the process that
-started the run. That one prints a table, and writes it to the file that `TENURE_TALLY` names. What is counted for a store is
-told for all of them and for each: 100 kills (SQLite 40, shared SQLite 20, PostgreSQL 40).
+started the run. That one prints a table, and while it goes on writes them to the file that `TENURE_TALLY` names, a line for each
+test. What is counted for a store is told for all of them and for each: 100 kills (SQLite 40, shared SQLite 20, PostgreSQL 40).
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ from typing import Any
 
 import pytest
 
-__all__ = ["FAULTS", "Counts", "Tally", "in_all", "report", "sums_of", "told"]
+__all__ = [
+    "FAULTS",
+    "Counts",
+    "Tally",
+    "add_losses",
+    "in_all",
+    "keep",
+    "report",
+    "sums_of",
+    "told",
+    "topic_of",
+]
 
 FAULTS = (
     "kills", "cuts", "fast restarts", "immediate restarts", "postmaster kills", "terminations", "failovers", "lost answers",
@@ -28,6 +39,11 @@ _COUNTS, _SEED = "proof-counts", "proof-seed"
 
 Counts = Mapping[str, int]
 """What was counted, by name; a store's share of it by name and store: {"kills": 3, "kills/sqlite": 3}."""
+
+
+def topic_of(path: Path) -> str:
+    """What a file of tests is about: test_kills.py is about kills."""
+    return path.stem.removeprefix("test_")
 
 
 class Tally:
@@ -55,6 +71,15 @@ class Tally:
 
     def _add(self, name: str, count: int) -> None:
         self._counts[name] = int(self._counts.get(name, 0)) + count
+
+
+def add_losses(item: pytest.Item, losses: int) -> None:
+    """Jobs that a test found lost, and failed of: they count like all the rest."""
+    for name, value in item.user_properties:
+        if name == _COUNTS and isinstance(value, dict):
+            value["losses"] = value.get("losses", 0) + losses
+            return
+    item.user_properties.append((_COUNTS, {"topic": topic_of(item.path), "losses": losses}))
 
 
 def told(counts: Counts, *names: str) -> list[str]:
@@ -93,18 +118,24 @@ def sums_of(terminal: pytest.TerminalReporter) -> tuple[dict[str, Counter[str]],
     return sums, seeds
 
 
+def keep(made: pytest.TestReport) -> None:
+    """Write what a test has counted, now that it has ended, to the file that `TENURE_TALLY` names."""
+    path = os.environ.get("TENURE_TALLY")
+    # A worker of xdist hands its reports on, and whoever started it gets here as well.
+    if path and made.when == "call" and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(v) + "\n" for name, v in made.user_properties if name == _COUNTS)
+
+
 def report(terminal: pytest.TerminalReporter) -> None:
-    """Print the sums of this run, and keep them in the file that `TENURE_TALLY` names."""
+    """Print the sums of this run."""
     sums, seeds = sums_of(terminal)
     if not sums:
         return
     terminal.write_sep("-", "the proof, counted")
-    for topic, counts in sorted(sums.items()):
+    for topic, counts in sorted((topic, counts) for topic, counts in sums.items() if counts):
         terminal.write_line(f"  {topic}: {', '.join(told(counts))}")
     if totals := in_all(sums):
         terminal.write_line(f"  in all: {', '.join(told(totals))}")
     drawn = ", ".join(str(seed) for seed in sorted(seeds)) or "none"
     terminal.write_line(f"  drawn from TENURE_SEED={drawn}")
-    if kept := os.environ.get("TENURE_TALLY"):
-        text = json.dumps({"seeds": sorted(seeds), "counts": sums}, indent=1)
-        Path(kept).write_text(text + "\n", encoding="utf-8")

@@ -1,32 +1,143 @@
-"""`make torture` itself: what it adds up and writes down, and that its page names nothing that is not there."""
+"""`make torture` itself: its order, what it adds up, tells and writes down, when it is too little, and that its page names nothing that is not there."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import random
 import re
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.proof import torture
+from tests.proof.order import spread
+from tests.proof.pace import JUDGED_FROM, PACE, slow
+from tests.proof.progress import Progress
+from tests.proof.sums import Kept, Sums, table
+from tests.proof.tally import FAULTS
 from tests.support.child import ROOT
 
 _PAGE = ROOT / "RELIABILITY.md"
+_CHOSEN = """
+from tests.proof.conftest import *
+from tests.proof import tally as counted
+def pytest_runtest_logreport(report): counted.keep(report)
+"""
+_LOSING = """
+from tests.proof.ledger import JobsLost
+def test_that_counts(tally): tally(kills=3, jobs=20)
+def test_that_counts_and_loses(tally):
+    tally(kills=1)
+    raise JobsLost(["a", "b"], "two are gone")
+def test_that_loses(): raise JobsLost(["c"], "one is gone")
+"""
+
+
+def written(path: Path, *lines: dict[str, object]) -> Kept:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Kept(path)
 
 
 def test_rounds_are_added_up_by_topic_and_in_all(tmp_path: Path) -> None:
-    sums = torture.Sums(seed=7, command="make torture MINUTES=1 SEED=7", rounds=2, seconds=61)
+    sums = Sums(seed=7, command="make torture MINUTES=1 SEED=7", rounds=2, seconds=61)
     for kills in (3, 1_200):
-        kept = tmp_path / "tally.json"
-        counts = {
-            "kills": {"kills": kills, "kills/shared": 1, "jobs": 2_000, "losses": 0, "crashes": 2},
-            "wires": {"cuts": 5, "jumps of it": 1},
-        }
-        kept.write_text(json.dumps({"seeds": [7], "counts": counts}))
+        kept = written(
+            tmp_path / f"{kills}",
+            {"topic": "kills", "kills": kills, "kills/shared": 1, "jobs": 1_500, "losses": 0},
+            {"topic": "kills", "jobs": 500, "crashes": 2},
+            {"topic": "wires", "cuts": 5, "jumps of it": 1},
+        )
         sums.add(kept)
-    made = torture.table(sums.plain())
+        sums.add(kept)
+    made = table(sums.plain())
     assert "| kills | 1,203 kills (shared SQLite 2) | 4,000 | 0 | 4 crashes |" in made
     assert "| wires | 10 cuts |  |  | 2 jumps of it |" in made
     assert "| **all** | 1,203 kills (shared SQLite 2), 10 cuts | 4,000 | 0 |  |" in made
     assert "1 minutes, 2 rounds (seeds 7 to 8), 0 failed" in made
+
+
+def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    kept = written(tmp_path / "counts", {"topic": "a", "jobs": 1})
+    with kept.path.open("a") as file:
+        file.write('{"topic": "b"')
+    assert kept.read() == [{"topic": "a", "jobs": 1}]
+    with kept.path.open("a") as file:
+        file.write(', "jobs": 2}\n')
+    assert (kept.read(), kept.read()) == ([{"topic": "b", "jobs": 2}], [])
+
+
+def test_what_tests_count_is_kept_and_losses_of_those_that_fail_too(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(_CHOSEN)
+    (tmp_path / "test_losing.py").write_text(_LOSING)
+    counts = tmp_path / "counts"
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTEST_XDIST_WORKER"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), "."],
+        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60,
+        env={**inherited, "TENURE_DEPTH": "test", "TENURE_TALLY": str(counts), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "2 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
+    sums = Sums(seed=7, command="")
+    sums.add(Kept(counts))
+    assert sums.counts == {"losing": Counter(kills=4, jobs=20, losses=3)}
+    assert "| **all** | 4 kills | 20 | 3 |  |" in table(sums.plain())
+
+
+def test_wherever_a_round_is_cut_short_it_had_a_share_of_everything() -> None:
+    long, short, alone = [f"long-{n}" for n in range(99)], [f"short-{n}" for n in range(10)], ["alone-0"]
+    drawn = spread([*long, *short, *alone], lambda name: name.split("-")[0], random.Random(7))
+    assert sorted(drawn) == sorted([*long, *short, *alone])
+    assert {name.split("-")[0] for name in drawn[:3]} == {"long", "short", "alone"}
+    for share in (0.25, 0.5, 0.75):
+        begun = Counter(name.split("-")[0] for name in drawn[: int(share * len(drawn))])
+        assert begun["long"] == pytest.approx(99 * share, abs=3)
+        assert begun["short"] == pytest.approx(10 * share, abs=1.5)
+    again = spread([*long, *short, *alone], lambda name: name.split("-")[0], random.Random(7))
+    other = spread([*long, *short, *alone], lambda name: name.split("-")[0], random.Random(8))
+    assert drawn == again != other
+
+
+def enough(minutes: float) -> dict[str, dict[str, int]]:
+    return {topic: {name: int(rate * minutes) for name, rate in paces.items()} for topic, paces in PACE.items()}  # fmt: skip
+
+
+def test_a_run_that_did_too_little_for_its_minutes_ends_as_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(PACE["in all"]) <= {*FAULTS, "jobs"}
+    for topic, paces in PACE.items():
+        for name, rate in paces.items():
+            less = enough(60)
+            less[topic][name] -= 1
+            assert len(slow(less, 60)) == 1, (topic, name)
+            assert rate * JUDGED_FROM > 0
+    assert slow(enough(60), 60) == []
+    assert slow({}, JUDGED_FROM - 1) == []
+    sums = Sums(seed=7, command="", counts={topic: Counter(c) for topic, c in enough(60).items()})
+    assert torture._verdict(sums, 60) == 0
+    sums.counts["in all"]["kills"] = 1
+    assert torture._verdict(sums, 60) == 3
+    assert "too little for a run of torture: in all: 1 kills in 60 minutes" in capsys.readouterr().err
+    sums.broken_off = True
+    assert torture._verdict(sums, 60) == 130
+    sums.failed.append("pytest")
+    assert torture._verdict(sums, 60) == 1
+
+
+def test_a_line_tells_how_far_it_is() -> None:
+    counts = {"kills": Counter({"kills": 1_203, "jobs": 60_000, "losses": 1}), "power": Counter(cuts=9)}
+    sums = Sums(seed=7, command="", rounds=2, counts={**counts, "server_faults": Counter(failovers=5)})
+    to = io.StringIO()
+    progress = Progress(sums, 1_800, 0.0, to)
+    told = "0:02:05 of 0:30:00, round 2 (seed 8): 1,203 kills, 9 cuts, 5 restarts, 60,000 jobs, 1 losses"
+    assert progress.line(125) == told
+    progress.tell()
+    progress.tell()
+    progress.end()
+    assert to.getvalue().count("\n") == 1
 
 
 def test_the_table_takes_the_place_of_the_one_before_and_leaves_the_rest_of_the_page(

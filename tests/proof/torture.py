@@ -3,75 +3,127 @@
     python -m tests.proof.torture --minutes 30 --seed 7 [--write] [--keep-going] [--json FILE] [-- ARGUMENTS OF PYTEST]
 
 Each round plays the tests of tests/proof in an order that its seed draws; the last one is cut short when the time is over, or by
-Ctrl-C. What the rounds counted is added up and printed; with --write it is put into RELIABILITY.md, unless somebody broke it off.
-A round that fails ends the run, and says how to play it again.
+Ctrl-C. Beside the rounds one soak goes on all the time: the same processes from the first minute to the last. A line tells how far
+it is. What was counted is added up and printed; with --write it is put into RELIABILITY.md, unless somebody broke it off.
+A round that fails ends the run, and says how to play it again; so does a soak. A run that came to less than `pace` says fails too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import re
 import shlex
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bench.measure import say
-from tests.proof.tally import FAULTS, Counts, in_all, told
+from tests.proof.pace import slow
+from tests.proof.parts import Part
+from tests.proof.progress import Progress
+from tests.proof.sums import Sums, table
 from tests.support.child import ROOT
 
-__all__ = ["FIRST", "LAST", "Sums", "main", "table"]
+__all__ = ["FIRST", "LAST", "main"]
 
 FIRST, LAST = "<!-- torture: written by `make torture ARGS=--write` -->", "<!-- /torture -->"
-_FAILED = re.compile(r"<(failure|error)[ >]")
-_LEAVING = 120.0
-"""How long a round may take to end when it is told to."""
-_TOLD = 2
-"""What pytest leaves with when it was told to stop."""
-_BROKEN_OFF = 130
+_BROKEN_OFF, _TOO_LITTLE = 130, 3
 _WORTH = 30.0
 """How many seconds must be left for another round."""
-_ORDER = ("--dist", "load", "--maxschedchunk", "1")
+_SOAK_ENDS = 400.0
+"""How long the soak may take to come to rest and be judged when the time is over."""
+_LOOK = 0.5
+_ORDER = ("-n", "4", "--dist", "load", "--maxschedchunk", "1")
 """Tests are handed out one by one, so that they begin in the round's order."""
+_SOAK = "tests/proof/soak"
 
 
-@dataclass
-class Sums:
-    """What all rounds did."""
+class Run:
+    """A whole run: rounds, and a soak beside them unless it is told what to play."""
 
-    seed: int
-    command: str
-    rounds: int = 0
-    seconds: float = 0.0
-    failed: list[int] = field(default_factory=list)
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
-    commit: str = field(default_factory=lambda: _commit())
-    broken_off: bool = False
+    def __init__(self, asked: argparse.Namespace, sums: Sums, folder: Path) -> None:
+        self._asked, self._sums, self._folder = asked, sums, folder
+        self._began = time.monotonic()
+        self._end = self._began + asked.minutes * 60
+        self._progress = Progress(sums, asked.minutes * 60, self._began)
+        self._soak: Part | None = None
 
-    def add(self, kept: Path) -> None:
-        """A round's own counts, if it came to having any."""
-        if kept.exists():
-            for topic, counts in json.loads(kept.read_text("utf-8"))["counts"].items():
-                self.counts.setdefault(topic, Counter()).update(counts)
+    def play(self) -> None:
+        """Until the time is over, something fails, or somebody breaks it off."""
+        if not self._asked.pytest:
+            self._soak = self._start("soak", self._asked.seed, ("-n", "3", _SOAK))
+        try:
+            while self._goes_on():
+                self._round()
+            self._await_soak()
+        except KeyboardInterrupt:
+            say("broken off; what runs is cut short")
+            self._sums.broken_off = True
+        finally:
+            if self._soak is not None:
+                self._ended(self._soak, cut=self._sums.broken_off or self._soak.code is None)
+            self._sums.seconds = time.monotonic() - self._began
+            self._progress.end()
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON takes it."""
-        return {
-            "command": self.command, "seed": self.seed, "rounds": self.rounds, "seconds": round(self.seconds),
-            "commit": self.commit, "date": datetime.now(UTC).date().isoformat(), "failed": self.failed,
-            "counts": {topic: dict(counts) for topic, counts in sorted(self.counts.items())},
-        }  # fmt: skip
+    def _goes_on(self) -> bool:
+        """Whether there is another round."""
+        failed = self._sums.failed or (self._soak is not None and self._soak.failed)
+        if self._sums.broken_off or (failed and not self._asked.keep_going):
+            return False
+        return self._end - time.monotonic() > _WORTH or not self._sums.rounds
+
+    def _round(self) -> None:
+        """One round; it is told to end when the time is over."""
+        seed = self._asked.seed + self._sums.rounds
+        self._sums.rounds += 1
+        chosen = self._asked.pytest or ("tests/proof", f"--ignore={_SOAK}")
+        part = self._start(f"round-{self._sums.rounds}", seed, (*_ORDER, *chosen))
+        cut = True
+        try:
+            while part.code is None and time.monotonic() < self._end and self._soak_lives():
+                self._look(part)
+            cut = part.code is None
+        except KeyboardInterrupt:
+            self._sums.broken_off = True
+            raise
+        finally:
+            self._ended(part, cut=cut)
+
+    def _start(self, name: str, seed: int, chosen: Sequence[str]) -> Part:
+        return Part(self._folder / name, seed, (self._end - time.monotonic()) / 60, chosen)
+
+    def _soak_lives(self) -> bool:
+        return self._asked.keep_going or self._soak is None or not self._soak.failed
+
+    def _look(self, part: Part) -> None:
+        time.sleep(_LOOK)
+        for one in (part, self._soak):
+            if one is not None:
+                self._sums.add(one.kept)
+        self._progress.tell()
+
+    def _await_soak(self) -> None:
+        soak = self._soak
+        while soak is not None and soak.code is None and time.monotonic() < self._end + _SOAK_ENDS:
+            # Where something has failed nobody waits for the rest of it.
+            if self._sums.failed and not self._asked.keep_going:
+                return
+            self._look(soak)
+
+    def _ended(self, part: Part, *, cut: bool) -> None:
+        """Cut it short if it still runs; note what it counted, and whether it failed."""
+        code = part.end()
+        self._sums.add(part.kept)
+        late = part is self._soak and cut and not (self._sums.broken_off or self._sums.failed)
+        if part.bad(code, cut=cut) or late:
+            self._progress.end()
+            sys.stdout.write(part.said())
+            self._sums.failed.append(part.again)
 
 
 def main(given: list[str]) -> int:
@@ -81,29 +133,27 @@ def main(given: list[str]) -> int:
     sums = Sums(asked.seed, f"make torture MINUTES={asked.minutes:g} SEED={asked.seed}{only}")
     for word in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(word, _break_off)
-    began = time.monotonic()
-    end = began + asked.minutes * 60
-    while _goes_on(sums, end - time.monotonic(), keep_going=asked.keep_going):
-        _play(sums, asked.seed + sums.rounds, end, asked.pytest)
-        sums.seconds = time.monotonic() - began
+    with tempfile.TemporaryDirectory() as folder:
+        Run(asked, sums, Path(folder)).play()
     made = table(sums.plain())
     sys.stdout.write(f"\n{made}\n")
     if asked.json:
         asked.json.write_text(json.dumps(sums.plain(), indent=1) + "\n", "utf-8")
     if asked.write and not sums.broken_off:
         _write(ROOT / "RELIABILITY.md", made)
-    for seed in sums.failed:
-        say(
-            f"it failed; again: TENURE_DEPTH=torture TENURE_SEED={seed} python -m pytest -m proof tests/proof"
-        )
-    return 1 if sums.failed else _BROKEN_OFF if sums.broken_off else 0
+    return _verdict(sums, 0.0 if asked.pytest else asked.minutes)
 
 
-def _goes_on(sums: Sums, left: float, *, keep_going: bool) -> bool:
-    """Whether there is another round."""
-    if sums.broken_off or (sums.failed and not keep_going):
-        return False
-    return left > _WORTH or not sums.rounds
+def _verdict(sums: Sums, minutes: float) -> int:
+    """The exit code, and what is to be said about it; a run that failed or was broken off is held to no pace."""
+    for again in sums.failed:
+        say(f"it failed; again: {again}")
+    if sums.failed or sums.broken_off:
+        return 1 if sums.failed else _BROKEN_OFF
+    too_little = slow(sums.counts, minutes)
+    for line in too_little:
+        say(f"too little for a run of torture: {line}")
+    return _TOO_LITTLE if too_little else 0
 
 
 def _break_off(*_: object) -> NoReturn:
@@ -122,94 +172,6 @@ def _asked(given: list[str]) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def _play(sums: Sums, seed: int, end: float, more: list[str]) -> None:
-    """One round; it is told to end when the time is over."""
-    sums.rounds += 1
-    left = end - time.monotonic()
-    say(f"round {sums.rounds}, seed {seed}, {left / 60:.1f} minutes left")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", *_ORDER, "-m", "proof"]
-    with tempfile.TemporaryDirectory() as folder:
-        kept, found = Path(folder) / "tally.json", Path(folder) / "round.xml"
-        settings = {"TENURE_DEPTH": "torture", "TENURE_SEED": str(seed), "TENURE_TALLY": str(kept)}
-        # A session of its own: a terminal's Ctrl-C reaches us, and we pass it on once.
-        round_ = subprocess.Popen(
-            [*command, f"--junitxml={found}", *(more or ["tests/proof"])],
-            cwd=ROOT,
-            env={**os.environ, **settings},
-            start_new_session=True,
-        )
-        try:
-            code, cut = _wait(round_, left)
-        except KeyboardInterrupt:
-            say("broken off; what runs is cut short")
-            sums.broken_off = True
-            code, cut = _cut(round_)
-        finally:
-            _sweep(round_.pid)
-        sums.add(kept)
-        # A round that was told to stop leaves with the same code whether or not a test had failed before.
-        if code not in ({0, _TOLD} if cut else {0}) or (found.exists() and _FAILED.search(found.read_text())):
-            sums.failed.append(seed)
-
-
-def _wait(round_: subprocess.Popen[bytes], left: float) -> tuple[int, bool]:
-    """How it ended, and whether it was told to."""
-    try:
-        return round_.wait(left), False
-    except subprocess.TimeoutExpired:
-        say("the time is over; what runs is cut short")
-        return _cut(round_)
-
-
-def _cut(round_: subprocess.Popen[bytes]) -> tuple[int, bool]:
-    """End it, so that it still tells what it has counted."""
-    round_.send_signal(signal.SIGINT)
-    try:
-        return round_.wait(_LEAVING), True
-    except subprocess.TimeoutExpired:
-        round_.kill()
-        return round_.wait(), True
-
-
-def _sweep(session: int) -> None:
-    """Tests that were cut short could not end the processes they had started; all are of the round's session."""
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(entry.read_bytes().rpartition(b") ")[2].split()[3]) == session:
-                os.kill(int(entry.parent.name), signal.SIGKILL)
-
-
-def table(plain: dict[str, Any]) -> str:
-    """The sums, for people."""
-    lines = [
-        (
-            f"`{plain['command']}`, commit `{plain['commit']}`, {plain['date']}: {plain['seconds'] / 60:.0f} minutes, "
-            f"{_rounds(plain)}, {len(plain['failed'])} failed."
-        ),
-        "",
-        "| what | faults | jobs | losses | besides |",
-        "|---|---|--:|--:|---|",
-    ]
-    lines += [_row(topic.replace("_", " "), counts) for topic, counts in plain["counts"].items()]
-    lines.append(_row("**all**", in_all(plain["counts"])))
-    return "\n".join(lines)
-
-
-def _rounds(plain: dict[str, Any]) -> str:
-    first, last = plain["seed"], plain["seed"] + plain["rounds"] - 1
-    return (
-        f"{plain['rounds']} rounds (seeds {first} to {last})" if last > first else f"1 round (seed {first})"
-    )
-
-
-def _row(name: str, counts: Counts) -> str:
-    faults = ", ".join(told(counts, *FAULTS))
-    rest = [what for what in counts if what not in {*FAULTS, "jobs", "losses"} and "/" not in what]
-    besides = ", ".join(told(counts, *rest)) if rest else ""
-    jobs, losses = (f"{counts[what]:,}" if what in counts else "" for what in ("jobs", "losses"))
-    return f"| {name} | {faults} | {jobs} | {losses} | {besides} |"
-
-
 def _write(page: Path, made: str) -> None:
     """Between the two marks of the page."""
     text = page.read_text("utf-8")
@@ -218,14 +180,6 @@ def _write(page: Path, made: str) -> None:
     assert first, f"{page.name} has no place for the table"
     assert last, f"{page.name} has no end of the table"
     page.write_text(f"{before}{FIRST}\n\n{made}\n\n{LAST}{after}", "utf-8")
-
-
-def _commit() -> str:
-    """The commit that is checked out; a plus where files differ from it."""
-    said = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+"], check=False, capture_output=True, text=True, cwd=ROOT
-    )
-    return said.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -14,27 +14,21 @@ from tests.support.fresh import Kind, fresh_url
 
 _KILLS = depth.of(test=30, proof=64, torture=100)
 _ROUNDS = depth.of(test=2, proof=5, torture=33)
-"""Ten thousand kills in a round of torture, those beyond the proof's last."""
+"""Ten thousand kills in a round of torture."""
 _PACE = depth.of(test=0.02, proof=0.005)
 """The most seconds between two enqueues of a producer."""
 _FEW = depth.of(test=12, proof=64, torture=100)
-_WHOLE = 5
-"""How many scenes on each store are the whole proof."""
-
 SCENES: list[tuple[Kind, int, int]] = [
     *(("sqlite", number, _KILLS) for number in range(1, _ROUNDS + 1)),
     *(("postgres", number, _KILLS) for number in range(1, _ROUNDS + 1)),
-    *(("shared", number, _FEW) for number in range(1, depth.of(test=1, proof=_WHOLE, torture=33) + 1)),
+    *(("shared", number, _FEW) for number in range(1, depth.of(test=1, proof=5, torture=33) + 1)),
 ]
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("store", "number", "kills"),
-    [
-        pytest.param(*scene, id=f"{scene[0]}-{scene[1]}", marks=[pytest.mark.more] * (scene[1] > _WHOLE))
-        for scene in SCENES
-    ],
+    [pytest.param(*scene, id=f"{scene[0]}-{scene[1]}") for scene in SCENES],
 )
 def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_lost(
     store: Kind, number: int, kills: int, tmp_path: Path, postgres_url: str, seed: int, tally: Tally
