@@ -1,7 +1,7 @@
 """How much a whole proof comes to: a run of `make proof` that has done less of anything here fails, though every test passed.
 
 Some of it the tests assert themselves, part by part (each move of the model, each mutant); this is the sum, so that a smaller
-number in some test, or a test that is left out, is noticed.
+number in some test, or a test that is left out, is noticed. `python -m tests.proof.figures` writes it into RELIABILITY.md.
 """
 
 from __future__ import annotations
@@ -11,32 +11,87 @@ from collections.abc import Mapping
 import pytest
 
 from tests.proof import depth
-from tests.proof.tally import Counts, in_all, sums_of
+from tests.proof.page import PAGE, put
+from tests.proof.tally import STORES, Counts, in_all, sums_of
+from tests.support.fresh import KINDS
 
-__all__ = ["FIGURES", "judge", "short", "whole"]
+__all__ = ["FIGURES", "MARKS", "WIRES", "judge", "short", "table", "whole"]
 
+MARKS = "<!-- figures: written by `python -m tests.proof.figures` -->", "<!-- /figures -->"
 _EVERYWHERE = "in all"
+WIRES = ("reset", "swallow", "client gone", "server gone", "drip", "end", "end of requests", "silent")
+"""What wires do to what goes over them."""
+
+
+def _each(name: str, least: int, stores: tuple[str, ...] = tuple(KINDS)) -> dict[str, int]:
+    """So many on each of these stores."""
+    return {f"{name}/{store}": least for store in stores}
+
+
+_TWO = ("sqlite", "postgres")
 FIGURES: dict[str, dict[str, int]] = {
     "model": {
         "writes/sqlite": 20_000, "writes/shared": 10_000, "writes/postgres": 5_000, "async writes": 17_000,
-        "stale settles/sqlite": 500, "stale settles/shared": 500, "stale settles/postgres": 500, "broken rules found": 50,
+        **_each("stale settles", 500), "broken rules found": 50,
     },
     "exhaustive": {"scenes": 15, "states": 200_000, "broken models caught": 46},
     "guards": {"killed": 900},
-    "simulation": {"hours": 1_000, "planted faults noticed": 10},
-    "kills": {"stale tried": 1_000, "stale refused": 1_000},
+    "simulation": {"hours": 1_000, "planted faults noticed": 11, "taken by retention": 10_000},
+    "kills": {
+        **_each("worker kills", 80), **_each("producer kills", 80), **_each("janitor kills", 30), "stale tried": 1_000,
+        "stale refused": 1_000,
+    },
+    "pool_kills": {**_each("pool parent kills", 10, _TWO), **_each("pool worker kills", 20, _TWO)},
+    "gateway_kills": _each("gateway kills", 40, _TWO),
     "server_faults": {"stale tried": 300, "stale refused": 300},
     "commits": {"lost in own transactions": 10},
-    "stops": {"stops": 100, "stale tried": 100, "stale refused": 100},
-    "cron_zones": {"zones": 40},
-    "soak": {"seconds": 360},
+    "wires": {f"{fault} faults": 12 for fault in WIRES},
+    "leaving": {f"{fault} faults": 3 for fault in WIRES},
+    "power": {"cuts": 300},
+    "power_async": {"cuts": 150},
+    "full": {"fills": 40},
+    "hammer": {**_each("seconds", 60, ("sqlite", "shared")), "processes": 16},
+    "stops": {**_each("stops", 100), "stale tried": 100, "stale refused": 100},
+    "clocks": {**_each("jumps", 20), "skewed workers": 3},
+    "cron_zones": {"zones": 40, "windows": 90_000},
+    "payloads": {"payloads": 2_000, "failures": 1_500},
+    "words": {"texts": 50_000, "filters": 1_000},
+    "http": {"requests": 2_500},
+    "canaries": {"urls": 30, "commands": 16},
+    "roles": {"tests": 1_000},
     "rolling": {"deploys": 6},
+    "soak": {**_each("seconds", 150), "processes": 24, "updates": 500, "visits": 500},
     _EVERYWHERE: {
-        "kills/sqlite": 300, "kills/shared": 300, "kills/postgres": 300, "cuts": 300, "fast restarts": 10,
-        "immediate restarts": 10, "postmaster kills": 5, "terminations": 200, "failovers": 5, "lost answers": 100,
+        **_each("kills", 300), "fast restarts": 10, "immediate restarts": 10, "postmaster kills": 5, "terminations": 200,
+        "failovers": 5, "lost answers": 100,
     },
 }  # fmt: skip
 """By topic and thing counted; faults whatever topic they are of."""
+
+
+def table() -> str:
+    """The figures, for people."""
+    lines = ["| what | at the least, in a whole `make proof` |", "|---|---|"]
+    lines += [
+        f"| {topic.replace('_', ' ')} | {', '.join(_words(figures))} |" for topic, figures in FIGURES.items()
+    ]
+    return "\n".join(lines)
+
+
+def _words(figures: Mapping[str, int]) -> list[str]:
+    by_store: dict[str, dict[str, int]] = {}
+    for name, least in figures.items():
+        thing, _, store = name.partition("/")
+        by_store.setdefault(thing, {})[store] = least
+    return [_spread(thing, each) for thing, each in by_store.items()]
+
+
+def _spread(thing: str, each: Mapping[str, int]) -> str:
+    if "" in each:
+        return f"{each['']:,} {thing}"
+    if len(each) == len(KINDS) and len(set(each.values())) == 1:
+        return f"{min(each.values()):,} {thing} on each store"
+    return f"{thing}: " + " and ".join(f"{least:,} on {STORES[store]}" for store, least in each.items())
 
 
 def short(sums: Mapping[str, Counts]) -> list[str]:
@@ -65,3 +120,7 @@ def whole(config: pytest.Config) -> bool:
     """Whether this run is all of `make proof`: none of it chosen by a name, and none left out."""
     chosen = config.option.keyword or config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     return depth.DEPTH == "proof" and not chosen and not config.option.collectonly
+
+
+if __name__ == "__main__":
+    put(PAGE, MARKS, table())

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.support.fresh import KINDS
+
 __all__ = ["spread", "strand_of"]
 
 T = TypeVar("T")
@@ -33,5 +35,5 @@ def strand_of(item: pytest.Item) -> str:
     """The function that a test is of, and the kind of store it plays on, if it names one."""
     name = getattr(item, "originalname", None) or item.name
     drawn = getattr(item, "callspec", None)
-    store = drawn.params.get("store", "") if drawn is not None else ""
-    return f"{item.path}::{name} {store}"
+    stores = [value for value in drawn.params.values() if value in KINDS] if drawn is not None else []
+    return f"{item.path}::{name} {stores}"

@@ -34,7 +34,7 @@ FAULTS = (
     "stops", "fills", "jumps",
 )  # fmt: skip
 """What is done to processes, files, servers, wires and clocks, and means the same wherever it is counted."""
-_STORES = {"sqlite": "SQLite", "shared": "shared SQLite", "postgres": "PostgreSQL"}
+STORES = {"sqlite": "SQLite", "shared": "shared SQLite", "postgres": "PostgreSQL"}
 _COUNTS, _SEED = "proof-counts", "proof-seed"
 
 Counts = Mapping[str, int]
@@ -88,7 +88,7 @@ def told(counts: Counts, *names: str) -> list[str]:
 
 
 def _told(counts: Counts, name: str) -> str:
-    by = [f"{word} {counts[f'{name}/{at}']:,}" for at, word in _STORES.items() if f"{name}/{at}" in counts]
+    by = [f"{word} {counts[f'{name}/{at}']:,}" for at, word in STORES.items() if f"{name}/{at}" in counts]
     return f"{counts[name]:,} {name}" + (f" ({', '.join(by)})" if by else "")
 
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from tests.proof import figures
+from tests.proof.network.test_wires import FAULTS
+from tests.proof.page import PAGE, between
 from tests.support.child import ROOT
 
 
@@ -32,8 +34,16 @@ def test_too_little_of_anything_is_named() -> None:
             less["kills" if topic == "in all" else topic][name] -= 1
             assert f"{topic}: {least - 1:,} {name} of {least:,}" in figures.short(less)
     less = enough()
-    del less["soak"]
-    assert figures.short(less) == ["soak: 0 seconds of 360"]
+    del less["rolling"]
+    assert figures.short(less) == ["rolling: 0 deploys of 6"]
+
+
+def test_the_faults_of_wires_are_those_that_are_played() -> None:
+    assert set(figures.WIRES) == set(FAULTS)
+
+
+def test_the_page_tells_what_a_whole_proof_comes_to() -> None:
+    assert between(PAGE, figures.MARKS) == figures.table()
 
 
 def test_a_whole_proof_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ import pytest
 from tests.proof import torture
 from tests.proof.order import spread
 from tests.proof.pace import JUDGED_FROM, PACE, slow
+from tests.proof.page import PAGE, put
 from tests.proof.progress import Progress
 from tests.proof.sums import Kept, Sums, table
 from tests.proof.tally import FAULTS
 from tests.support.child import ROOT
 
-_PAGE = ROOT / "RELIABILITY.md"
 _CHOSEN = """
 from tests.proof.conftest import *
 from tests.proof import tally as counted
@@ -144,20 +144,21 @@ def test_the_table_takes_the_place_of_the_one_before_and_leaves_the_rest_of_the_
     tmp_path: Path,
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(_PAGE.read_text("utf-8"), "utf-8")
+    page.write_text(PAGE.read_text("utf-8"), "utf-8")
     for made in ("one table", "another table"):
-        torture._write(page, made)
-    before, _, rest = _PAGE.read_text("utf-8").partition(torture.FIRST)
-    after = rest.partition(torture.LAST)[2]
-    assert page.read_text("utf-8") == f"{before}{torture.FIRST}\n\nanother table\n\n{torture.LAST}{after}"
+        put(page, torture.MARKS, made)
+    first, last = torture.MARKS
+    before, _, rest = PAGE.read_text("utf-8").partition(first)
+    after = rest.partition(last)[2]
+    assert page.read_text("utf-8") == f"{before}{first}\n\nanother table\n\n{last}{after}"
 
 
 def test_everything_that_the_page_names_is_there() -> None:
-    linked = re.findall(r"\]\(([^)#]+)", _PAGE.read_text("utf-8"))
+    linked = re.findall(r"\]\(([^)#]+)", PAGE.read_text("utf-8"))
     assert [path for path in linked if not (ROOT / path).exists()] == []
 
 
 def test_every_part_of_the_proof_is_on_the_page() -> None:
     parts = {path.parent.name for path in (ROOT / "tests" / "proof").glob("*/test_*.py")}
-    named = set(re.findall(r"\]\(tests/proof/(\w+)\)", _PAGE.read_text("utf-8")))
+    named = set(re.findall(r"\]\(tests/proof/(\w+)\)", PAGE.read_text("utf-8")))
     assert parts <= named

@@ -24,14 +24,14 @@ from typing import NoReturn
 
 from bench.measure import say
 from tests.proof.pace import slow
+from tests.proof.page import PAGE, put
 from tests.proof.parts import Part
 from tests.proof.progress import Progress
 from tests.proof.sums import Sums, table
-from tests.support.child import ROOT
 
-__all__ = ["FIRST", "LAST", "main"]
+__all__ = ["MARKS", "main"]
 
-FIRST, LAST = "<!-- torture: written by `make torture ARGS=--write` -->", "<!-- /torture -->"
+MARKS = "<!-- torture: written by `make torture ARGS=--write` -->", "<!-- /torture -->"
 _BROKEN_OFF, _TOO_LITTLE = 130, 3
 _WORTH = 30.0
 """How many seconds must be left for another round."""
@@ -140,7 +140,7 @@ def main(given: list[str]) -> int:
     if asked.json:
         asked.json.write_text(json.dumps(sums.plain(), indent=1) + "\n", "utf-8")
     if asked.write and not sums.broken_off:
-        _write(ROOT / "RELIABILITY.md", made)
+        put(PAGE, MARKS, made)
     return _verdict(sums, 0.0 if asked.pytest else asked.minutes)
 
 
@@ -170,16 +170,6 @@ def _asked(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="write the sums there")
     parser.add_argument("pytest", nargs="*", help="what else pytest is told, after --")
     return parser.parse_args(given)
-
-
-def _write(page: Path, made: str) -> None:
-    """Between the two marks of the page."""
-    text = page.read_text("utf-8")
-    before, first, rest = text.partition(FIRST)
-    _, last, after = rest.partition(LAST)
-    assert first, f"{page.name} has no place for the table"
-    assert last, f"{page.name} has no end of the table"
-    page.write_text(f"{before}{FIRST}\n\n{made}\n\n{LAST}{after}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,15 @@ from uuid import uuid4
 
 import psycopg
 
-__all__ = ["KINDS", "Kind", "fresh_url", "postgres_schema"]
+__all__ = ["KINDS", "Kind", "fresh_url", "kind_of", "postgres_schema"]
 
 Kind = Literal["sqlite", "shared", "postgres"]
 KINDS: list[Kind] = ["sqlite", "shared", "postgres"]
+
+
+def kind_of(url: str) -> Kind:
+    """The kind of store that this URL is of."""
+    return "postgres" if url.startswith("postgres") else "shared" if "shared=true" in url else "sqlite"
 
 
 @contextmanager

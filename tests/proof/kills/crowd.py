@@ -113,6 +113,13 @@ class Crowd:
         actor.sign(actor.process.pid)
         return actor.process
 
+    def kills_by_actor(self) -> dict[str, int]:
+        """How many of each sort were killed: {"worker_kills": 12, "producer_kills": 9, "janitor_kills": 4}."""
+        sorts: Counter[str] = Counter()
+        for name, count in self.kills.items():
+            sorts[f"{name.partition('-')[0]}_kills"] += count
+        return dict(sorts)
+
     def strike(self, kills: int) -> None:
         """Kill so many, one after another, seldom all at once; each is started again at once."""
         last: Actor | None = None

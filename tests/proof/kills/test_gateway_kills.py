@@ -14,7 +14,7 @@ from tests.gateway.process import keep_port
 from tests.gateway.senders import Telegram
 from tests.proof import depth
 from tests.proof.kills.forged import Forge, Forged
-from tests.proof.ledger import at_rest, balance, intact, stored
+from tests.proof.ledger import Balance, at_rest, balance, intact, stored
 from tests.proof.tally import Tally
 from tests.support.fresh import Kind, fresh_url
 from tests.support.workers import Scene, open_scene
@@ -70,8 +70,8 @@ async def send(telegram: Telegram, gateway: Gateway, chance: random.Random, kill
         over.set()
 
 
-def settle_accounts(scene: Scene, telegram: Telegram) -> int:
-    """The ledger balances; how many jobs there are."""
+def settle_accounts(scene: Scene, telegram: Telegram) -> Balance:
+    """The ledger balances."""
     at_rest(scene.q, 100)
     made = balance(scene.q, telegram.acks.values(), tried=(), allow=("done",))
     keys = {job.id: job.unique for job in stored(scene.q)}
@@ -79,7 +79,7 @@ def settle_accounts(scene: Scene, telegram: Telegram) -> int:
     handled = {int(line.split()[0]) for line in (scene.folder / "ledger").read_text().splitlines()}
     assert handled == set(telegram.acks)
     intact(scene.url)
-    return made.stored
+    return made
 
 
 @pytest.mark.timeout(600)
@@ -97,9 +97,9 @@ def test_gateways_are_killed_and_no_update_that_was_answered_is_lost(
             gateway = Gateway(forge)
             telegram = Telegram(gateway.port)
             asyncio.run(send(telegram, gateway, chance, kills))
-            jobs = settle_accounts(scene, telegram)
+            made = settle_accounts(scene, telegram)
             gateway.close()
         finally:
             forge.close()
-    tally.on(store, kills=kills)
-    tally(jobs=jobs, losses=0)
+    tally.on(store, kills=kills, gateway_kills=kills)
+    tally(jobs=made.stored, losses=made.losses)

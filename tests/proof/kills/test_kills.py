@@ -49,6 +49,6 @@ def test_workers_producers_and_janitors_are_killed_and_nothing_acknowledged_is_l
         crowd.rest()
         made = crowd.balance()
         assert [w.process.leave() for w in workers if w.process is not None] == [0, 0]
-    tally.on(store, kills=crowd.kills.total())
+    tally.on(store, kills=crowd.kills.total(), **crowd.kills_by_actor())
     tally(jobs=made.stored, losses=made.losses, crashes=made.crashes, taken_away=made.taken_away)
     tally(stale_tried=crowd.rivals.tried, stale_refused=made.refused)

@@ -86,6 +86,7 @@ def test_a_pool_s_parent_and_its_workers_are_killed_and_nothing_acknowledged_is_
         made = crowd.balance()
         assert pool.process is not None
         assert pool.process.leave() == 0
-    tally.on(store, kills=crowd.kills.total())
+    parents, workers = crowd.kills["parent"], crowd.kills["child"]
+    tally.on(store, kills=crowd.kills.total(), pool_parent_kills=parents, pool_worker_kills=workers)
     tally(jobs=made.stored, losses=made.losses, crashes=made.crashes, taken_away=made.taken_away)
     tally(stale_tried=crowd.rivals.tried, stale_refused=made.refused)

@@ -65,7 +65,7 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     at_rest(scene.q)
     sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
     intact(direct)
-    tally(faults=1, jobs=sums.acked, losses=sums.losses)
+    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses)
 
 
 @pytest.mark.proof
@@ -82,7 +82,7 @@ def test_workers_of_a_pool_go_on_by_themselves_on_a_bad_wire(
         promised += scene.enqueue("tells", 300)
         until(lambda: scene.counts.get("done", 0) > len(promised) - 250)  # noqa: B023 - asked here and now
         FAULTS[fault](proxy, rng)
-        tally(faults=1)
+        tally(**{f"{fault} faults": 1})
         promised += scene.enqueue("tells", 100)
         at_rest(scene.q, within=150)
     sums = balance(scene.q, promised, tried=promised, allow=("done",))

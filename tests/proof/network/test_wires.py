@@ -80,7 +80,7 @@ def test_nothing_is_lost_or_done_twice_on_a_bad_wire(
             busy = len(street.acked) + rng.randrange(20, 60)
             until(lambda busy=busy: len(street.acked) >= busy, f"nobody goes on: {street.refusals[-3:]}")  # type: ignore[misc]
             FAULTS[fault](proxy, rng)
-            tally(faults=1)
+            tally(**{f"{fault} faults": 1})
         more = len(street.acked) + 20
         until(lambda: len(street.acked) >= more, f"nobody goes on: {street.refusals[-3:]}")
         street.stop_producing()

@@ -12,6 +12,7 @@ from tests.proof import depth
 from tests.proof.ledger import balance, intact
 from tests.proof.tally import Tally
 from tests.support.child import run_child
+from tests.support.fresh import kind_of
 
 HAMMER = """
 import json, os, random, sys, time, tenure
@@ -72,7 +73,8 @@ def test_eight_processes_hammer_one_file_and_every_job_ends_once(
     options: str, tmp_path: Path, seed: int, tally: Tally
 ) -> None:
     url = f"sqlite:///{tmp_path}/jobs.db{options}"
-    run_child(HAMMER, url, str(seed), str(depth.of(test=1.5, proof=60.0)), str(tmp_path), within=200)
+    seconds = depth.of(test=1.5, proof=60.0)
+    run_child(HAMMER, url, str(seed), str(seconds), str(tmp_path), within=200)
     told = [json.loads((tmp_path / f"{number}.json").read_text()) for number in range(8)]
     promised = [job for mine, _, _ in told for job in mine]
     ended = [job for _, mine, _ in told for job in mine]
@@ -81,4 +83,5 @@ def test_eight_processes_hammer_one_file_and_every_job_ends_once(
         sums = balance(q, promised, tried=promised, allow=("done", "ready"))
         assert sums.done == len(ended)
     intact(url)
+    tally.on(kind_of(url), seconds=int(seconds))
     tally(jobs=sums.acked, losses=sums.losses, processes=8, busy=sum(refused for _, _, refused in told))

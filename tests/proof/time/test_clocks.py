@@ -13,6 +13,7 @@ import pytest
 from tests.proof import depth
 from tests.proof.tally import Tally
 from tests.proof.time.crew import Crew
+from tests.support.fresh import kind_of
 from tests.support.workers import Scene, until
 
 JUMPS = depth.of(test=2, proof=20)
@@ -35,7 +36,8 @@ def test_a_clock_that_jumps_an_hour_forth_and_back_costs_nobody_a_crash_or_an_at
     crew.set_clock(0)
     # On PostgreSQL no worker's own clock takes a job from anybody.
     sums = crew.balances(lost=0 if scene.url.startswith("postgresql") else JUMPS * crew.at_once)
-    tally(jumps=JUMPS, jobs=sums.acked, run_twice=sums.doubled, refused=crew.refused(), losses=sums.losses)
+    tally.on(kind_of(scene.url), jumps=JUMPS)
+    tally(jobs=sums.acked, run_twice=sums.doubled, refused=crew.refused(), losses=sums.losses)
 
 
 @pytest.mark.parametrize("scene", ["postgres"], indirect=True)

@@ -11,6 +11,7 @@ import pytest
 from tests.proof import depth
 from tests.proof.tally import Tally
 from tests.proof.time.crew import Crew
+from tests.support.fresh import kind_of
 from tests.support.workers import Scene, WorkerProcess, until
 
 PARTS = depth.of(test=1, proof=5)
@@ -70,7 +71,8 @@ def test_jobs_of_a_worker_that_stands_still_are_done_by_others_and_nobody_is_bla
             assert locked <= _LOCKED, "again and again nobody could take over from workers that stand still"
             continue
         stops += len(asleep)
-        tally(stops=len(asleep), taken_over=len(held))
+        tally.on(kind_of(scene.url), stops=len(asleep))
+        tally(taken_over=len(held))
     sums = crew.balances(lost=(STOPS // 2 + locked) * crew.at_once)
     tried = len(crew.outlived(crew.begun(held_then)))
     assert crew.refused() >= tried > 0, f"{tried} handlers had lost their claims, {crew.refused()} were told"
@@ -93,4 +95,5 @@ def test_a_worker_that_stands_still_until_it_is_taken_for_dead_takes_the_crash_b
     crew.workers[0].send(signal.SIGCONT)
     crew.beats(crew.workers)
     at = crew.balances(lost=crew.at_once)
-    tally(stops=1, jobs=at.acked, losses=at.losses)
+    tally.on(kind_of(scene.url), stops=1)
+    tally(jobs=at.acked, losses=at.losses)
