@@ -22,16 +22,20 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self.path, self._at = path, 0
+        self.failed: list[str] = []
+        """The tests that have failed so far."""
 
     def read(self) -> list[dict[str, Any]]:
-        """What has come since: a line for each test, as `tally.keep` writes it."""
+        """What tests have counted since, as `tally.keep` writes it."""
         if not self.path.exists():
             return []
         with self.path.open("rb") as file:
             file.seek(self._at)
             whole, newline, _ = file.read().rpartition(b"\n")
         self._at += len(whole + newline)
-        return [json.loads(line) for line in whole.splitlines()]
+        lines = [json.loads(line) for line in whole.splitlines()]
+        self.failed += [line["failed"] for line in lines if "failed" in line]
+        return [line for line in lines if "topic" in line]
 
 
 @dataclass

@@ -82,8 +82,12 @@ def test_what_tests_count_is_kept_and_losses_of_those_that_fail_too(tmp_path: Pa
         env={**inherited, "TENURE_DEPTH": "test", "TENURE_TALLY": str(counts), "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "2 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
-    sums = Sums(seed=7, command="")
-    sums.add(Kept(counts))
+    sums, kept = Sums(seed=7, command=""), Kept(counts)
+    sums.add(kept)
+    assert [name.partition("::")[2] for name in kept.failed] == [
+        "test_that_counts_and_loses",
+        "test_that_loses",
+    ]
     assert sums.counts == {"losing": Counter(kills=4, jobs=20, losses=3)}
     assert "| **all** | 4 kills | 20 | 3 |  |" in table(sums.plain())
 
