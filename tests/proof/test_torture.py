@@ -29,7 +29,9 @@ from tests.proof import tally as counted
 def pytest_runtest_logreport(report): counted.keep(report)
 """
 _LOSING = """
+import pytest
 from tests.proof.ledger import JobsLost
+pytestmark = pytest.mark.proof
 def test_that_counts(tally): tally(kills=3, jobs=20)
 def test_that_counts_and_loses(tally):
     tally(kills=1)
@@ -71,25 +73,36 @@ def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -
     assert (kept.read(), kept.read()) == ([{"topic": "b", "jobs": 2}], [])
 
 
-def test_what_tests_count_is_kept_and_losses_of_those_that_fail_too(tmp_path: Path) -> None:
+def test_a_round_is_played_and_added_up_and_one_that_fails_is_told_of_with_what_it_lost(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "conftest.py").write_text(_CHOSEN)
     (tmp_path / "test_losing.py").write_text(_LOSING)
-    counts = tmp_path / "counts"
+    chosen = (
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    )
+    told = tmp_path / "sums.json"
     inherited = {k: v for k, v in os.environ.items() if k != "PYTEST_XDIST_WORKER"}
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), "."],
-        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60,
-        env={**inherited, "TENURE_DEPTH": "test", "TENURE_TALLY": str(counts), "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "tests.proof.torture", "--minutes", "0.5", "--seed", "7", "--json", told, "--", *chosen],
+        check=False, capture_output=True, text=True, cwd=ROOT, timeout=60, env={**inherited, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert "2 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
-    sums, kept = Sums(seed=7, command=""), Kept(counts)
-    sums.add(kept)
-    assert [name.partition("::")[2] for name in kept.failed] == [
-        "test_that_counts_and_loses",
-        "test_that_loses",
-    ]
-    assert sums.counts == {"losing": Counter(kills=4, jobs=20, losses=3)}
-    assert "| **all** | 4 kills | 20 | 3 |  |" in table(sums.plain())
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "2 failed, 1 passed" in ended.stdout
+    assert "| **all** | 4 kills | 20 | 3 |  |" in ended.stdout
+    assert "it failed; again: TENURE_DEPTH=torture TENURE_SEED=7 TENURE_MINUTES=0.5" in ended.stderr
+    assert "of 0:00:30, round 1 (seed 7): " in ended.stderr
+    sums = json.loads(told.read_text())
+    assert (sums["rounds"], len(sums["failed"])) == (1, 1)
+    assert sums["counts"] == {"losing": {"kills": 4, "jobs": 20, "losses": 3}}
 
 
 def test_wherever_a_round_is_cut_short_it_had_a_share_of_everything() -> None:

@@ -40,7 +40,7 @@ _SOAK_ENDS = 400.0
 _LOOK = 0.5
 _ORDER = ("-n", "4", "--dist", "load", "--maxschedchunk", "1")
 """Tests are handed out one by one, so that they begin in the round's order."""
-_SOAK = "tests/proof/soak"
+_SOAK = "tests/proof/soak/test_soak.py"
 
 
 class Run:
