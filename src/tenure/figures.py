@@ -214,11 +214,14 @@ class ErrorTally:
     sample_id: str
     count: int = 0
     dead: int = 0
+    frame: str = ""
+    """Where in the user's own code the last of them failed: "mail/send.py:41 in send"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorGroup:
-    """Failures alike: how many, since when, the words of the last of them and the job it was, and how many in each hour."""
+    """Failures alike: how many, since when, the words of the last of them, where in the user's own code it failed (`frame`,
+    "" where nothing tells) and the job it was, and how many in each hour."""
 
     fingerprint: str
     kind: str
@@ -230,6 +233,7 @@ class ErrorGroup:
     first_seen: datetime
     last_seen: datetime
     hours: dict[datetime, int]
+    frame: str = ""
 
 
 def tally_of(value: object) -> Tally:

@@ -22,7 +22,9 @@ def fill(q: tenure.Queue) -> None:
     q.beat("host:1:a", queues=["pictures", "mail"], about=json.dumps(about))
     tally = Tally("mail", "send", done=240, failed=12, dead=3, waited=Histogram([0.2] * 9), ran=Histogram([3.0] * 9))  # fmt: skip
     q.add_figures(
-        "host:1:a", [tally], [ErrorTally("f1", "send", "TimeoutError", "no answer", claim.id, 12, 3)]
+        "host:1:a",
+        [tally],
+        [ErrorTally("f1", "send", "TimeoutError", "no answer", claim.id, 12, 3, "mail.py:41 in send")],
     )
 
 
@@ -42,6 +44,7 @@ def test_a_look_for_programs_has_all_of_it(desk: Desk) -> None:
     assert (running["kind"], running["progress"]) == ("resize", 0.25)
     [error] = told["errors"]
     assert (error["count"], error["dead"], error["error_kind"]) == (12, 3, "TimeoutError")
+    assert error["frame"] == "mail.py:41 in send"
 
 
 def test_without_a_terminal_it_looks_once(desk: Desk) -> None:
@@ -49,7 +52,7 @@ def test_without_a_terminal_it_looks_once(desk: Desk) -> None:
         fill(q)
     told = desk.run("top")
     assert told.code == 0
-    for words in ("1 worker, 1 of 10 slots busy", "12 ready", "paused", "52 MB", "9.9.9", "25% a quarter", "TimeoutError: no answer"):  # fmt: skip
+    for words in ("1 worker, 1 of 10 slots busy", "12 ready", "paused", "52 MB", "9.9.9", "25% a quarter", "TimeoutError: no answer  at mail.py:41 in send"):  # fmt: skip
         assert words in told.out
     assert "\x1b" not in told.out
 
@@ -71,7 +74,15 @@ def test_each_part_has_its_share_of_a_small_screen() -> None:
     states = dict.fromkeys(("ready", "running", "scheduled", "waiting"), 1)
     at = "2026-03-01T12:00:00+00:00"
     worker = {"id": "w", "started_at": at, "seen_at": at, "running": 1, "slots": 2, "memory": None, "version": None, "queues": None}  # fmt: skip
-    error = {"count": 1, "dead": 0, "last_seen": at, "kind": "send", "error_kind": "OSError", "message": "no"}
+    error = {
+        "count": 1,
+        "dead": 0,
+        "last_seen": at,
+        "kind": "send",
+        "error_kind": "OSError",
+        "message": "no",
+        "frame": "",
+    }
     told = {
         "at": at, "capped": False, "totals": {**states, **span, "overdue_leases": 0},
         "queues": [{"name": f"q{n}", "paused": False, **states, **span} for n in range(40)],

@@ -23,8 +23,8 @@ def tally(kind: str = "mail", queue: str = "default", *, done: int = 1, took: fl
     return Tally(queue, kind, done, waited=Histogram([took] * done), ran=Histogram([took * 2] * done))
 
 
-def failing(name: str, *, count: int = 1, dead: int = 0, words: str = "no") -> ErrorTally:
-    return ErrorTally(name, "mail", "ValueError", words, f"job-{name}", count, dead)
+def failing(name: str, *, count: int = 1, dead: int = 0, words: str = "no", frame: str = "") -> ErrorTally:
+    return ErrorTally(name, "mail", "ValueError", words, f"job-{name}", count, dead, frame)
 
 
 def read(q: tenure.Queue, step: str = "1m", **more: Any) -> list[Rollup]:
@@ -211,13 +211,14 @@ def test_figures_are_kept_as_long_as_asked(cq: tenure.Queue, clock: MovedClock, 
 
 def test_failures_alike_are_one_group_over_hours(cq: tenure.Queue, clock: MovedClock) -> None:
     cq.add_figures("one", errors=[failing("a", count=2), failing("b", count=9, dead=1)])
-    cq.add_figures("other", errors=[failing("a", dead=1, words="no 2")])
+    cq.add_figures("other", errors=[failing("a", dead=1, words="no 2", frame="app/mail.py:3 in send")])
+    assert [group.frame for group in cq.error_groups(START)] == ["", "app/mail.py:3 in send"]
     clock.advance("90m")
-    cq.add_figures("one", errors=[failing("a", count=4, words="no 3")])
+    cq.add_figures("one", errors=[failing("a", count=4, words="no 3", frame="app/mail.py:4 in send")])
     b, a = cq.error_groups(START)
     assert (b.fingerprint, b.count, b.dead) == ("b", 9, 1)
     assert (a.fingerprint, a.kind, a.error_kind, a.message) == ("a", "mail", "ValueError", "no 3")
-    assert (a.count, a.dead, a.sample_id) == (7, 1, "job-a")
+    assert (a.count, a.dead, a.sample_id, a.frame) == (7, 1, "job-a", "app/mail.py:4 in send")
     assert (a.first_seen, a.last_seen) == (START, START + timedelta(minutes=90))
     assert a.hours == {START: 3, START + timedelta(hours=1): 4}
     assert [g.count for g in cq.error_groups(START + timedelta(hours=1))] == [4]
@@ -230,6 +231,17 @@ def test_the_words_of_a_failure_are_cleaned_and_cut(cq: tenure.Queue) -> None:
     assert "\x00" not in group.message
     assert "secret" not in group.message
     assert len(group.message) <= 300
+
+
+def test_failures_alike_tell_where_in_ones_own_code_the_last_of_them_failed(q: tenure.Queue) -> None:
+    deep = '  File "/usr/lib/python3.12/json/decoder.py", line 9, in loads\n    ' + "x" * 30_000 + "\n"
+    for line in (3, 41):
+        trace = f'Traceback:\n{deep}  File "/srv/app/mail.py", line {line}, in send\n    go()\n{deep[:60]}\nValueError: no\n'
+        q.enqueue("mail")
+        [claim] = q.claim()
+        q.settle(claim, tenure.Fail("no", kind="ValueError", traceback=trace))
+    [group] = q.error_groups(datetime.now(UTC) - FAR)
+    assert (group.count, group.frame) == (2, "app/mail.py:41 in send")
 
 
 def test_a_failed_attempt_keeps_what_it_has_in_common_with_others(q: tenure.Queue, place: Place) -> None:

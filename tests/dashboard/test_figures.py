@@ -37,7 +37,7 @@ def test_many_failures_are_said_to_be_wrong(page: Served, house: House) -> None:
 
 def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house: House) -> None:
     job = house.q.enqueue("send").id
-    house.q.add_figures("w1", [], [ErrorTally("abc", "send", "ValueError", "no such thing", job, 7, 2)])
+    house.q.add_figures("w1", [], [ErrorTally("abc", "send", "ValueError", "no such thing", job, 7, 2, "app/mail.py:41 in send")])  # fmt: skip
     [group] = page.get("/api/errors", span="24h").json["groups"]
     assert (group["fingerprint"], group["kind"], group["error_kind"]) == ("abc", "send", "ValueError")
     assert (group["message"], group["count"], group["dead"], group["sample_id"]) == (
@@ -46,7 +46,7 @@ def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house
         2,
         job,
     )
-    assert sum(group["spark"]) == 7
+    assert (sum(group["spark"]), group["frame"]) == (7, "app/mail.py:41 in send")
     assert group["first_seen"] <= group["last_seen"]
     assert group["snoozed_until"] is None
     house.q.add_figures("w1", [], [ErrorTally("def", "send", "KeyError", "gone", job, 1, 0)])

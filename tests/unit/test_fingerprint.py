@@ -7,7 +7,7 @@ import json
 import pytest
 
 import tenure
-from tenure.fingerprint import fingerprint
+from tenure.fingerprint import fingerprint, own_frame
 
 ALIKE = [
     ("no user 41", "no user 1729"),
@@ -67,6 +67,14 @@ def test_the_frame_is_ours_however_deep_the_library_failed() -> None:
     assert fingerprint("k", one.kind, one.error, deeper) == names[0]
 
 
+def test_the_frame_is_told_with_its_line_as_a_person_reads_it() -> None:
+    assert own_frame(TRACE.format(line=41, name="send", words="x")) == "mail/send.py:41 in send"
+    told = own_frame(fails_alike(1).traceback)
+    assert told.startswith("unit/test_fingerprint.py:")
+    assert told.endswith(" in fails_alike")
+
+
 @pytest.mark.parametrize("trace", [None, "", "no traceback", "\n"])
 def test_any_text_is_taken(trace: str | None) -> None:
     assert len(fingerprint("k", "", "\ud800 ☃", trace)) == 16
+    assert own_frame(trace) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import tenure
@@ -67,6 +68,7 @@ def test_done_failed_and_dead_are_counted_once_by_whoever_ran_them(house: House)
     assert (flaky_group.kind, flaky_group.error_kind, flaky_group.count, flaky_group.dead) == (
         "flaky", "ValueError", 30, 5,
     )  # fmt: skip
+    assert re.fullmatch(r"worker/test_figures\.py:\d+ in \S*flaky", flaky_group.frame)
     assert (buried_group.kind, buried_group.message, buried_group.dead) == ("buried", "no use", 1)
     job = house.queue.get(flaky_group.sample_id)
     assert job is not None

@@ -79,7 +79,7 @@ class FigureVerbs:
         told = [
             ErrorTally(
                 e.fingerprint, e.kind, clean_error(e.error_kind, 200), clean_error(e.message, WORDS), e.sample_id,
-                e.count, e.dead,
+                e.count, e.dead, clean_error(e.frame, WORDS),
             )
             for e in failed
         ]  # fmt: skip

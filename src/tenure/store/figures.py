@@ -100,12 +100,12 @@ def error_groups(since: int, *, limit: int, fingerprint: str | None) -> Plan[lis
 
 def _group(fingerprint: str, rows: Sequence[Sequence[Any]]) -> ErrorGroup:
     """One group of its hours, the latest last."""
-    _, _, _, _, kind, error_kind, message, sample_id, _, last_seen = rows[-1]
+    _, _, _, _, kind, error_kind, message, sample_id, _, last_seen, frame = rows[-1]
     return ErrorGroup(
         fingerprint=fingerprint, kind=kind, error_kind=error_kind, message=message, sample_id=sample_id,
         count=sum(row[2] for row in rows), dead=sum(row[3] for row in rows),
         first_seen=from_micros(rows[0][8]), last_seen=from_micros(last_seen),
-        hours={from_micros(row[1] * _HOUR): row[2] for row in rows},
+        hours={from_micros(row[1] * _HOUR): row[2] for row in rows}, frame=frame,
     )  # fmt: skip
 
 

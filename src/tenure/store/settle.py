@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from tenure.duration import micros, parse
 from tenure.figures import WORDS, ErrorTally
-from tenure.fingerprint import fingerprint
+from tenure.fingerprint import fingerprint, own_frame
 from tenure.job import Claim, State
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
 from tenure.payload import MAX_RESULT, MAX_TRACEBACK, clean_error, encode
@@ -152,11 +152,13 @@ def _decide(
     ended = (row for row in changes.finish if row["state"] == State.CANCELLED.value)
     unsaid += [row["id"] for row in ended if row["outcome"] != _SAID]
     for told in changes.story:
-        _group(alike, told, outcomes[told["id"], told["epoch"]][0], dead=told["id"] in changes.dead)
+        _group(alike, told, *outcomes[told["id"], told["epoch"]], dead=told["id"] in changes.dead)
     return len(answer.rows) == len(settles)
 
 
-def _group(alike: dict[str, ErrorTally], told: Mapping[str, Any], kind: str, *, dead: bool) -> None:
+def _group(
+    alike: dict[str, ErrorTally], told: Mapping[str, Any], kind: str, outcome: Outcome, *, dead: bool
+) -> None:
     """One failure beside those that are like it."""
     words = told["message"][:WORDS]
     name = told["fingerprint"] or fingerprint(kind, told["error_kind"], words, None)
@@ -164,6 +166,8 @@ def _group(alike: dict[str, ErrorTally], told: Mapping[str, Any], kind: str, *, 
     group.count += 1
     group.dead += dead
     group.message, group.sample_id = words, told["id"]
+    # Of the whole traceback: what is kept of a long one ends before its innermost frame.
+    group.frame = clean_error(own_frame(getattr(outcome, "traceback", None)), WORDS)
 
 
 def _decide_one(changes: Changes, job: Held, kind: str, outcome: Outcome, max_crashes: int) -> None:

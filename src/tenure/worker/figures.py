@@ -14,7 +14,7 @@ from typing import Any
 
 from tenure.client.queue import Queue
 from tenure.figures import ErrorTally, Histogram, Tally
-from tenure.fingerprint import fingerprint
+from tenure.fingerprint import fingerprint, own_frame
 from tenure.job import Claim
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome
 from tenure.store.upkeep import MAX_CRASHES
@@ -108,7 +108,7 @@ class Figures:
             group = self._errors[name] = ErrorTally(name, claim.kind, kind, words, claim.id)
         group.count += 1
         group.dead += died
-        group.message, group.sample_id = words, claim.id
+        group.message, group.sample_id, group.frame = words, claim.id, own_frame(trace)
 
 
 def _alike(ended: Sequence[tuple[Claim, Outcome]]) -> bool:

@@ -164,6 +164,7 @@ def test_an_error_is_replayed_at_a_pace_snoozed_and_woken_and_its_jobs_discarded
     page = tab.go("errors")
     group = page.locator(".group", has_text="send_email")
     expect(group).to_contain_text("the server did not answer")
+    expect(group.locator("[data-frame]")).to_have_text("at app/mail.py:41 in send")
     group.get_by_role("button", name="Snooze").click()
     _yes(page)
     expect(group.get_by_role("button", name="Wake")).to_be_visible()

@@ -408,6 +408,7 @@ def test_the_most_frequent_failures(bench: Workbench) -> None:
             "first_seen": 0,
             "last_seen": 0,
             "dead": 0,
+            "frame": "",
         }
         bench.put("error_groups", hour=hour, fingerprint=name, count=count, **told)
 

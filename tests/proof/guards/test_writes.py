@@ -62,6 +62,7 @@ def test_figures_add_up_or_are_put_in_place(bench: Workbench) -> None:
             "error_kind": "E",
             "message": "m",
             "sample_id": uid(1),
+            "frame": "f",
         }
         bench.ask("add_errors", packed=pack(told), now=NOW)
     kept = bench.sql("SELECT span, minute, done, failed, dead, cancelled, waited, ran FROM tenure.rollups ORDER BY span")  # fmt: skip
@@ -102,6 +103,7 @@ def test_figures_are_forgotten_by_age(bench: Workbench) -> None:
         "error_kind": "E",
         "message": "m",
         "sample_id": "s",
+        "frame": "",
     }
     for hour in (5, 6, 7):
         bench.put("error_groups", hour=hour, first_seen=0, last_seen=0, **told)

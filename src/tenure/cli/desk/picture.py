@@ -102,7 +102,7 @@ def _running(told: dict[str, Any]) -> Iterator[tuple[list[str], str]]:
 def _errors(told: dict[str, Any], at: datetime) -> Iterator[tuple[list[str], str]]:
     for one in told["errors"]:
         last = _span((at - datetime.fromisoformat(one["last_seen"])).total_seconds())
-        words = f"{one['error_kind']}: {one['message']}"
+        words = f"{one['error_kind']}: {one['message']}{'  at ' if one['frame'] else ''}{one['frame']}"
         yield (
             [number(one["count"]), number(one["dead"]), last, one["kind"], words],
             "red" if one["dead"] else "",

@@ -128,6 +128,7 @@ def _errors(queue: Queue, at: datetime) -> list[dict[str, Any]]:
         {
             "count": group.count, "dead": group.dead, "kind": group.kind, "error_kind": group.error_kind,
             "message": group.message, "last_seen": group.last_seen.isoformat(), "sample_id": group.sample_id,
+            "frame": group.frame,
         }
         for group in latest
     ]  # fmt: skip

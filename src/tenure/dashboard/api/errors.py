@@ -33,6 +33,7 @@ async def errors(asked: Asked) -> dict[str, Any]:
             "kind": group.kind,
             "error_kind": group.error_kind,
             "message": group.message,
+            "frame": group.frame,
             "count": group.count,
             "dead": group.dead,
             "first_seen": when(group.first_seen),

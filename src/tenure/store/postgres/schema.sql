@@ -41,6 +41,7 @@ TABLE tenure.error_groups WITH fillfactor=70
     sample_id text NOT NULL
     first_seen bigint NOT NULL
     last_seen bigint NOT NULL
+    frame text NOT NULL
     CONSTRAINT error_groups_pkey PRIMARY KEY (hour, fingerprint)
 CREATE UNIQUE INDEX error_groups_pkey ON tenure.error_groups USING btree (hour, fingerprint)
 

@@ -39,6 +39,7 @@ function Group({ group, here, operator, onPoint }) {
   return html`<article class=${`group ${here ? "here" : ""} ${sleeping ? "sleeping" : ""}`} data-fingerprint=${group.fingerprint} onClick=${onPoint}>
     <div class="group-words"><h2><span class="err">${text(group.error_kind) || "Error"}</span> <span class="faint">in</span> <a href=${jobsHref(`kind:${quoted(text(group.kind))}`)}>${text(group.kind)}</a></h2>
       <p class="mono wrap">${text(group.message)}</p>
+      ${group.frame && html`<p class="faint mono wrap" data-frame>at ${text(group.frame)}</p>`}
       <p class="faint">first <${When} at=${group.first_seen} />, last <${When} at=${group.last_seen} />, for example <${JobLink} id=${group.sample_id} />${sleeping && html`, snoozed until ${moment(group.snoozed_until)}`}</p></div>
     <div class="group-figures"><span class="num big">${count(group.count)}</span><span class="faint">failures</span><a class="num big" href=${jobsHref(q)}>${count(group.dead)}</a><span class="faint">dead</span></div>
     <${Spark} values=${group.spark} />

@@ -229,6 +229,7 @@ CREATE TABLE tenure.error_groups (
     sample_id   text NOT NULL,
     first_seen  bigint NOT NULL,
     last_seen   bigint NOT NULL,
+    frame       text NOT NULL,
     PRIMARY KEY (hour, fingerprint)
 ) WITH (fillfactor = 70);
 

@@ -176,6 +176,7 @@ CREATE TABLE tenure_error_groups (
     sample_id   TEXT NOT NULL,
     first_seen  INTEGER NOT NULL,
     last_seen   INTEGER NOT NULL,
+    frame       TEXT NOT NULL,
     PRIMARY KEY (hour, fingerprint)
 ) STRICT, WITHOUT ROWID;
 

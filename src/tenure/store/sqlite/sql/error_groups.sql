@@ -1,5 +1,5 @@
 -- error_groups: the most frequent failures since an hour, hour by hour.
-SELECT g.fingerprint, g.hour, g.count, g.dead, g.kind, g.error_kind, g.message, g.sample_id, g.first_seen, g.last_seen
+SELECT g.fingerprint, g.hour, g.count, g.dead, g.kind, g.error_kind, g.message, g.sample_id, g.first_seen, g.last_seen, g.frame
 FROM tenure_error_groups g
 WHERE g.hour >= :since AND g.fingerprint IN (
     SELECT e.fingerprint FROM tenure_error_groups e
