@@ -119,6 +119,7 @@ def test_what_is_done_is_kept_in_the_audit_with_who_did_it(desk: Desk) -> None:
     )  # fmt: skip
     for command in done:
         assert desk.run(*command).code == 0
+    made = [desk.run("enqueue", "send", "{}", "--unique", "u", "--json").json["id"] for _ in range(2)]
     for nothing in (("retry", "state:dead", "--yes"), ("cancel", "kind:send", "--dry-run"), ("stats",)):
         desk.run(*nothing)
     with desk.queue() as q:
@@ -126,9 +127,11 @@ def test_what_is_done_is_kept_in_the_audit_with_who_did_it(desk: Desk) -> None:
     assert [(one.action, one.what, one.count) for one in kept] == [
         ("retry", "state:dead", 3), ("cancel", "kind:send", 3), ("purge", "state:cancelled", 3), ("pause", "mail", 1),
         ("resume", "mail", 1), ("run_cron", "digest", 1), ("pause_cron", "digest", 1), ("resume_cron", "digest", 1),
+        ("enqueue", "send", 1), ("enqueue", "send", 0),
     ]  # fmt: skip
     assert {one.who for one in kept} == {f"cli {getpass.getuser()}@{socket.gethostname()}"}
     assert kept[0].said == "3 retried"
+    assert [one.said for one in kept[-2:]] == [f"enqueued as {made[0]}", f"job {made[0]} was there"]
 
 
 def test_figures_are_never_cut_where_the_terminal_is_narrow(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenure.cli.desk.keeping import keep
 from tenure.cli.desk.knowing import complete_kinds, complete_queues
 from tenure.cli.desk.opening import Misused, json_option, place_of, store_options
 from tenure.cli.desk.screen import echo_json, plain
@@ -71,6 +72,8 @@ def command(
     try:
         limit = None if wait_for is None else parse(wait_for, "--wait-for").total_seconds()
         with _stored(kind, body, given, force, url, app) as (queue, enqueued):
+            said = f"enqueued as {enqueued.id}" if enqueued.inserted else f"job {enqueued.id} was there"
+            keep(queue, "enqueue", kind, said, count=int(enqueued.inserted))
             if wait or limit is not None:
                 _wait(queue, enqueued, limit, as_json=as_json)
             elif as_json:
