@@ -11,6 +11,8 @@ from tenure.errors import JobFailed, ResultNotKept
 from tenure.job import Cancelling, JobId, JobSeen, Replayed, State
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tenure.client.queue import AsyncQueue, Queue
     from tenure.kinds import Kind
     from tenure.newjob import NewJob
@@ -95,13 +97,13 @@ class Job(Generic[R]):
         """The same, awaited."""
         return await (await self._producer.aqueue()).cancel(self.id, reason)
 
-    def replay(self) -> Replayed:
-        """Start it anew, once it has finished."""
-        return self._producer.queue.replay(self.id)
+    def replay(self, *, run_at: datetime | None = None, delay: Duration | None = None) -> Replayed:
+        """Start it anew, once it has finished: at once, at `run_at`, or after `delay`."""
+        return self._producer.queue.replay(self.id, run_at=run_at, delay=delay)
 
-    async def areplay(self) -> Replayed:
+    async def areplay(self, *, run_at: datetime | None = None, delay: Duration | None = None) -> Replayed:
         """The same, awaited."""
-        return await (await self._producer.aqueue()).replay(self.id)
+        return await (await self._producer.aqueue()).replay(self.id, run_at=run_at, delay=delay)
 
     def _answer(self, job: JobSeen | None) -> R:
         if job is None:

@@ -99,7 +99,12 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     ),
     "discard": ((_S.DEAD, _S.CANCELLED),),
     "restore": ((_S.CANCELLED, _S.DEAD),),
-    "replay": tuple((s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.READY, _S.WAITING)),
+    "replay": tuple(
+        (s, to) for s in (_S.DONE, _S.DEAD, _S.CANCELLED) for to in (_S.SCHEDULED, _S.WAITING, _S.READY)
+    ),
+    "unreplay": tuple(
+        (s, end) for s in (_S.SCHEDULED, _S.WAITING, _S.READY) for end in (_S.DONE, _S.DEAD, _S.CANCELLED)
+    ),
 }
 """The life of a job as data: every move that any verb may make. `None` is "not there yet"."""
 

@@ -40,6 +40,7 @@ __all__ = [
     "is_bare",
     "lane_of",
     "new_id",
+    "when_of",
 ]
 
 MAX_NAME = 200
@@ -211,8 +212,8 @@ def check(job: NewJob, limit: int = MAX_PAYLOAD, given: JobId | None = None) -> 
     name = given or (new_id() if job.id is None else check_id(job.id))
     if is_bare(job):
         return Row(name, lane, queue, kind, rank, text, most, *_NO_OPTIONS, True)
-    run_at, delay = _when(job.run_at, job.delay, "run_at", "delay")
-    expires_at, expires_in = _when(job.expires_at, job.expires_in, "expires_at", "expires_in")
+    run_at, delay = when_of(job.run_at, job.delay, "run_at", "delay")
+    expires_at, expires_in = when_of(job.expires_at, job.expires_in, "expires_at", "expires_in")
     unique_for = None if job.unique_for is None else _span(job.unique_for, "unique_for")
     if unique_for is not None and job.unique is None:
         raise FieldError("unique_for", "needs a unique key", job.unique_for, "pass unique=…")
@@ -317,9 +318,10 @@ def _room(job: NewJob) -> int:
     return check_whole(job.group_limit, "group_limit", 1, _INT32_MAX)
 
 
-def _when(
+def when_of(
     at: datetime | None, span: Duration | None, at_name: str, span_name: str
 ) -> tuple[int | None, int | None]:
+    """A time, or how long from now, in microseconds; both are too much."""
     if at is not None and span is not None:
         raise FieldError(span_name, f"must not be given beside {at_name}", span, "pass one of the two")
     return (

@@ -11,7 +11,7 @@ NAMES = [
     "Cancels", "Claim", "ClaimLost", "Context", "Counted", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
     "FieldError", "FieldTypeError", "Filter", "FilterError", "Fired", "Fixed", "HookSeen", "Job", "JobAsked", "JobFailed", "JobId",
     "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "Page", "PayloadError", "Queue", "Release", "Renewed",
-    "Replayed", "Request", "ResultNotKept", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
+    "Replayed", "Replays", "Request", "ResultNotKept", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
     "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",
     "UsageError", "WorkerSeen", "__version__", "aopen", "open", "summary",
 ]  # fmt: skip

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from tenure.duration import Duration, micros, parse
 from tenure.errors import FieldError, FieldTypeError
 from tenure.filters import Filter
 from tenure.job import Claim, JobId
-from tenure.newjob import NewJob, check_id, check_name, check_whole
+from tenure.newjob import NewJob, check_id, check_name, check_whole, when_of
 from tenure.outcome import Outcome
 from tenure.payload import clean_error
+from tenure.store.people import Due
 from tenure.store.settle import check_outcome
 
 __all__ = [
     "MAX_LIMIT",
     "claim_of",
+    "due_of",
     "filter_of",
     "is_plain",
     "limit_of",
@@ -44,6 +47,11 @@ def is_plain(job: NewJob) -> bool:
 def limit_of(value: object) -> int:
     """How many at a time."""
     return check_whole(value, "limit", 1, MAX_LIMIT)
+
+
+def due_of(run_at: datetime | None, delay: Duration | None) -> Due:
+    """When a job is due that is started anew."""
+    return Due(*when_of(run_at, delay, "run_at", "delay"))
 
 
 def positive(value: Duration, name: str) -> int:

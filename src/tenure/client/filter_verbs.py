@@ -1,4 +1,5 @@
-"""The verbs that take a filter and look: list and count, and cancel_many, discard and restore, which act on what they find."""
+"""The verbs that take a filter and look: list and count, and cancel_many, discard, restore and unreplay, which act
+on what they find."""
 
 from __future__ import annotations
 
@@ -74,6 +75,16 @@ class FilterVerbs:
         which, limit, now = filter_of(which), limit_of(limit), self._now()
         start = None if after is None else check_id(after, "after")
         return Call(lambda _: people.restore(which, limit=limit, after=start, now=now))
+
+    def unreplay(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
+        """Make jobs that match, were replayed and not claimed since, finished again, as they were before.
+
+        At most `limit` a call; go on with `after` of the answer until it is None. `conflicts` are those that match and have not
+        finished, but were claimed since, or never replayed.
+        """
+        which, limit, now = filter_of(which), limit_of(limit), self._now()
+        start = None if after is None else check_id(after, "after")
+        return Call(lambda _: people.unreplay(which, self._can, limit=limit, after=start, now=now))
 
 
 def _far(look: int | None) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any
 from tenure.client.arguments import (
     MAX_LIMIT,
     claim_of,
+    due_of,
     filter_of,
     is_plain,
     limit_of,
@@ -71,7 +72,7 @@ from tenure.store.dialect import Capabilities
 from tenure.store.enqueue import enqueue, enqueue_plain, holder
 from tenure.store.explain import Explanation, explain
 from tenure.store.lanes import LaneMemory
-from tenure.store.people import Bulk
+from tenure.store.people import Replays
 from tenure.store.plan import Plan
 from tenure.store.pulse import Pulse, pulse
 from tenure.store.settle import settle
@@ -440,17 +441,33 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         which, limit, now = filter_of(which), limit_of(limit), self._now()
         return Call(lambda _: people.purge(which, limit=limit, now=now))
 
-    def replay(self, id: str) -> Call[Replayed]:
-        """Start a finished job anew: same id, attempts and crashes from zero. `conflict` if its unique slot is taken."""
-        job_id, now = check_id(id), self._now()
-        return Call(lambda _: people.replay(job_id, self._can, now=now), repeatable=False)
+    def replay(
+        self, id: str, *, run_at: datetime | None = None, delay: Duration | None = None
+    ) -> Call[Replayed]:
+        """Start a finished job anew: same id, attempts and crashes from zero. `conflict` if its unique slot is taken.
 
-    def replay_many(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
-        """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer until it is None."""
-        which, limit, now = filter_of(which), limit_of(limit), self._now()
+        At once, or at `run_at`, or after `delay`.
+        """
+        job_id, due, now = check_id(id), due_of(run_at, delay), self._now()
+        return Call(lambda _: people.replay(job_id, self._can, due=due, now=now), repeatable=False)
+
+    def replay_many(
+        self,
+        which: Filter,
+        *,
+        limit: int = 1_000,
+        after: str | None = None,
+        run_at: datetime | None = None,
+        delay: Duration | None = None,
+    ) -> Call[Replays]:
+        """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer until it is None.
+
+        At once, or at `run_at`, or after `delay`. `ids` of the answer are those that were; `unreplay` undoes it.
+        """
+        which, limit, due, now = filter_of(which), limit_of(limit), due_of(run_at, delay), self._now()
         start = None if after is None else check_id(after, "after")
         return Call(
-            lambda _: people.replay_many(which, self._can, limit=limit, after=start, now=now),
+            lambda _: people.replay_many(which, self._can, limit=limit, after=start, due=due, now=now),
             repeatable=False,
         )
 

@@ -1,4 +1,4 @@
-"""cancel, replay, discard, restore, purge, pause, resume: what people do to jobs and queues.
+"""cancel, replay, unreplay, discard, restore, purge, pause, resume: what people do to jobs and queues.
 
 Who does it to many is given a filter: what matches is looked for without a lock, then looked at again in the transaction
 that changes it.
@@ -7,7 +7,7 @@ that changes it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.filters import Filter
 from tenure.job import FINISHED, PENDING, Cancelling, JobId, Replayed, State
@@ -22,6 +22,8 @@ from tenure.store.search import OLDEST, STRETCH, walk
 __all__ = [
     "Bulk",
     "Cancels",
+    "Due",
+    "Replays",
     "bring_back",
     "cancel",
     "cancel_many",
@@ -32,6 +34,7 @@ __all__ = [
     "replay_many",
     "restore",
     "resume",
+    "unreplay",
 ]
 
 
@@ -43,12 +46,35 @@ class Bulk(NamedTuple):
     after: JobId | None
 
 
+class Replays(Bulk):
+    """The same of a replay, with the `ids` of the jobs that were replayed."""
+
+    ids: tuple[JobId, ...] = ()
+
+    @classmethod
+    def of(cls, found: list[JobId], replayed: list[JobId], after: JobId | None) -> Replays:
+        """Of those that were found, these."""
+        made = cls(len(replayed), len(found) - len(replayed), after)
+        made.ids = tuple(replayed)
+        return made
+
+
+class Due(NamedTuple):
+    """When a job that is replayed is due: at a time, after a while, or else now; in microseconds."""
+
+    run_at: int | None = None
+    delay: int | None = None
+
+
 class Cancels(NamedTuple):
     """What a bounded bulk call cancelled, and asked to cancel, and where the next one goes on (None: nothing is left)."""
 
     cancelled: int
     asked: int
     after: JobId | None
+
+
+_NOW: Final = Due()
 
 
 class _Pending(NamedTuple):
@@ -101,23 +127,38 @@ def cancel_many(
     return Cancels(len(changes.finish), asked, at)
 
 
-def replay(job_id: JobId, can: Capabilities, *, now: int | None) -> Plan[Replayed]:
-    """A finished job starts anew; `conflict` if its unique slot is taken, and then nothing is changed."""
+def replay(job_id: JobId, can: Capabilities, *, due: Due = _NOW, now: int | None) -> Plan[Replayed]:
+    """A finished job starts anew, when it is `due`; `conflict` if its unique slot is taken, and then nothing is changed."""
     answer = yield Statement("find_finished", {"id": job_id})
     if not answer.rows:
         answer = yield Statement("find_pending", {"id": job_id, "now": now})
         return Replayed.NOT_FINISHED if answer.rows else Replayed.UNKNOWN
-    replayed = yield from bring_back([job_id], can, anew=True, now=now)
+    replayed = yield from bring_back([job_id], can, anew=True, due=due, now=now)
     return Replayed.REPLAYED if replayed else Replayed.CONFLICT
 
 
 def replay_many(
+    which: Filter, can: Capabilities, *, limit: int, after: JobId | None, due: Due = _NOW, now: int | None
+) -> Plan[Replays]:
+    """Up to `limit` finished jobs that match start anew, when they are `due`."""
+    ids, at = yield from _find(which.only(FINISHED), limit, after, STRETCH, now)
+    replayed = yield from bring_back(ids, can, anew=True, due=due, now=now)
+    return Replays.of(ids, replayed, at)
+
+
+def unreplay(
     which: Filter, can: Capabilities, *, limit: int, after: JobId | None, now: int | None
 ) -> Plan[Bulk]:
-    """Up to `limit` finished jobs that match start anew."""
-    ids, at = yield from _find(which.only(FINISHED), limit, after, STRETCH, now)
-    replayed = yield from bring_back(ids, can, anew=True, now=now)
-    return Bulk(len(replayed), len(ids) - len(replayed), at)
+    """Of up to `limit` jobs that match and have not finished, those that were replayed and not claimed since are as before.
+
+    The others are conflicts. No death is told of again, nor counted: it was, when they died.
+    """
+    ids, at = yield from _find(which.only((*PENDING, State.RUNNING)), limit, after, STRETCH, now)
+    if not ids:
+        return Bulk(0, 0, at)
+    answer = yield Statement("unreplay", {"ids": pack_ids(ids)})
+    yield from admit([group for _, group in answer.rows if group is not None], can)
+    return Bulk(len(answer.rows), len(ids) - len(answer.rows), at)
 
 
 def discard(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:
@@ -159,11 +200,13 @@ def resume(queue: str) -> Plan[bool]:
     return answer.changed > 0
 
 
-def bring_back(ids: list[JobId], can: Capabilities, *, anew: bool, now: int | None) -> Plan[list[JobId]]:
+def bring_back(
+    ids: list[JobId], can: Capabilities, *, anew: bool, due: Due = _NOW, now: int | None
+) -> Plan[list[JobId]]:
     """Finished jobs go back to the line, as new or as they were; those that found their unique slot free."""
     if not ids:
         return []
-    answer = yield Statement("replay", {"ids": pack_ids(ids), "anew": anew, "now": now})
+    answer = yield Statement("replay", {"ids": pack_ids(ids), "anew": anew, **due._asdict(), "now": now})
     if anew:
         yield Statement("crashes_close", {"ids": pack_ids(i for i, _ in answer.rows)})
     yield from admit([group for _, group in answer.rows if group is not None], can)

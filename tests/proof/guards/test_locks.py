@@ -171,19 +171,22 @@ def waiting(b: Workbench, name: str, **params: Any) -> Iterator[Future[Result]]:
         yield asked
 
 
-@pytest.mark.parametrize("name", ["hold", "pardon", "replay"])
+@pytest.mark.parametrize("name", ["hold", "pardon", "replay", "unreplay"])
 def test_rows_are_waited_for_in_the_order_of_their_ids(server: Workbench, name: str) -> None:
     """Who waits for the first holds none of the others, whatever order it was asked in: so nobody waits in a ring."""
     numbers = range(1, 41)
     table = "finished" if name == "replay" else "jobs"
     for n in numbers:
-        server.job(n, "dead" if name == "replay" else "running", epoch=1, crashes=3)
+        server.job(n, "dead" if "replay" in name else "running", epoch=1, crashes=3)
     rows = pack(*({"id": uid(n), "epoch": 1, "less": 1} for n in reversed(numbers)))
     by_name: dict[str, dict[str, Any]] = {
         "hold": {"claims": rows, "now": NOW},
         "pardon": {"packed": rows},
-        "replay": {"ids": rows, "anew": True, "now": NOW},
+        "replay": {"ids": rows, "anew": True, "run_at": None, "delay": None, "now": NOW},
+        "unreplay": {"ids": rows},
     }
+    if name == "unreplay":
+        server.ask("replay", **by_name["replay"])
     params = by_name[name]  # fmt: skip
     with (
         held(server, f"SELECT 1 FROM tenure.{table} WHERE id = ? FOR UPDATE", uid(1)) as other,
@@ -199,17 +202,33 @@ def test_a_replay_waits_for_who_purges_and_brings_nothing_back(server: Workbench
     server.job(1, "dead")
     with (
         held(server, "DELETE FROM tenure.finished WHERE id = ?", uid(1)) as other,
-        waiting(server, "replay", ids=pack({"id": uid(1)}), anew=True, now=NOW) as asked,
+        waiting(
+            server, "replay", ids=pack({"id": uid(1)}), anew=True, run_at=None, delay=None, now=NOW
+        ) as asked,
     ):
         other.commit()
         assert asked.result(30).rows == []
     assert server.states() == {}
 
 
+def test_a_replay_that_somebody_claims_meanwhile_is_not_undone(server: Workbench) -> None:
+    server.job(1, "dead", epoch=1)
+    server.ask("replay", ids=pack({"id": uid(1)}), anew=True, run_at=None, delay=None, now=NOW)
+    with (
+        held(server, "UPDATE tenure.jobs SET epoch = 2, state = 'running' WHERE id = ?", uid(1)) as other,
+        waiting(server, "unreplay", ids=pack({"id": uid(1)})) as asked,
+    ):
+        other.commit()
+        assert asked.result(30).rows == []
+    assert server.states() == {1: "running"}
+
+
 def test_of_two_replayed_together_the_first_to_arrive_gets_the_slot(server: Workbench) -> None:
     server.job(1, "dead", unique_hash=uid(90), seq=2)
     server.job(2, "dead", unique_hash=uid(90), seq=1)
-    assert server.first("replay", ids=pack({"id": uid(1)}, {"id": uid(2)}), anew=True, now=NOW) == [uid(2)]
+    assert server.first(
+        "replay", ids=pack({"id": uid(1)}, {"id": uid(2)}), anew=True, run_at=None, delay=None, now=NOW
+    ) == [uid(2)]
 
 
 def test_a_waiting_job_that_somebody_moves_is_not_admitted(server: Workbench) -> None:
@@ -303,7 +322,7 @@ def test_only_those_who_sleep_are_told(server: Workbench, name: str) -> None:
                 server.ask("enqueue_one", now=NOW, **row)
             case "replay":
                 server.job(next(number), "dead")
-                server.ask("replay", ids=pack({"id": uid(99)}), anew=True, now=NOW)
+                server.ask("replay", ids=pack({"id": uid(99)}), anew=True, run_at=None, delay=None, now=NOW)
             case _:
                 server.ask("tell", now=NOW)
 

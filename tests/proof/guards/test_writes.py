@@ -185,7 +185,7 @@ def test_only_finished_jobs_are_purged_and_replayed(bench: Workbench) -> None:
     for table in ("attempts", "requests"):
         assert bench.sql(f"SELECT job_id FROM tenure.{table} ORDER BY 1") == [(uid(n),) for n in (2, 3, 4, 5)]
     back = pack(*({"id": uid(n)} for n in (2, 3, 4)))
-    assert bench.first("replay", ids=back, anew=True, now=NOW) == [uid(4)]
+    assert bench.first("replay", ids=back, anew=True, run_at=None, delay=None, now=NOW) == [uid(4)]
     assert bench.states() == {2: "ready", 3: "running", 4: "ready", 5: "cancelled"}
     assert bench.sql("SELECT seq FROM tenure.jobs WHERE run_at = ?", NOW) == [(4,)]
 
@@ -217,9 +217,23 @@ def test_a_replay_whose_slot_is_taken_stays_where_it_is(bench: Workbench) -> Non
     bench.job(1, unique_hash=uid(90))
     bench.job(2, "dead", unique_hash=uid(90))
     bench.job(3, "dead")
-    found = bench.first("replay", ids=pack({"id": uid(2)}, {"id": uid(3)}), anew=True, now=NOW)
+    found = bench.first(
+        "replay", ids=pack({"id": uid(2)}, {"id": uid(3)}), anew=True, run_at=None, delay=None, now=NOW
+    )
     assert found == [uid(3)]
     assert bench.states() == {1: "ready", 2: "dead", 3: "ready"}
+
+
+def test_only_what_was_replayed_and_not_claimed_since_goes_back(bench: Workbench) -> None:
+    for n in (1, 2, 3):
+        bench.job(n, "dead", epoch=4)
+    bench.job(4, epoch=4)
+    given = pack(*({"id": uid(n)} for n in (1, 2, 3)))
+    bench.ask("replay", ids=given, anew=True, run_at=None, delay=None, now=NOW)
+    bench.sql("UPDATE tenure.jobs SET epoch = 5 WHERE seq = 2")
+    some = pack(*({"id": uid(n)} for n in (1, 2, 4)))
+    assert bench.first("unreplay", ids=some) == [uid(1)]
+    assert bench.states() == {1: "dead", 2: "ready", 3: "ready", 4: "ready"}
 
 
 def test_crashes_are_pardoned_where_the_job_is(bench: Workbench) -> None:

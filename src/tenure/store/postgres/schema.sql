@@ -131,6 +131,7 @@ TABLE tenure.jobs WITH autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_c
     flow text
     tenant text
     extra text
+    was text
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 CREATE INDEX jobs_expiry ON tenure.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL)
 CREATE INDEX jobs_flow ON tenure.jobs USING btree (flow, id) WHERE (flow IS NOT NULL)

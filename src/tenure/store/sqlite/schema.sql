@@ -91,7 +91,8 @@ CREATE TABLE tenure_jobs (
     parent        TEXT,
     flow          TEXT,
     tenant        TEXT,
-    extra         TEXT
+    extra         TEXT,
+    was           TEXT
 ) STRICT;
 
 CREATE INDEX tenure_jobs_dead ON tenure_jobs (id, queue) WHERE state = 'dead';

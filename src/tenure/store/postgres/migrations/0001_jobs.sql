@@ -37,7 +37,8 @@ CREATE TABLE tenure.jobs (
     parent        uuid,
     flow          text,
     tenant        text,
-    extra         text
+    extra         text,
+    was           text
 ) WITH ( -- a claim writes a second version of its row: beside the first, if the page has room
         fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);

@@ -36,7 +36,8 @@ CREATE TABLE tenure_jobs (
     parent        TEXT,
     flow          TEXT,
     tenant        TEXT,
-    extra         TEXT
+    extra         TEXT,
+    was           TEXT
 ) STRICT;
 
 CREATE INDEX tenure_jobs_ready ON tenure_jobs (lane, run_at) WHERE state = 'ready';

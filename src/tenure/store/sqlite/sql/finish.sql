@@ -11,6 +11,6 @@ SET state = json_extract(r.value, '$.state'), epoch = coalesce(json_extract(r.va
     result = json_extract(r.value, '$.result'),
     error = CASE WHEN json_extract(r.value, '$.state') = 'done' THEN NULL
                  ELSE coalesce(json_extract(r.value, '$.error'), error) END,
-    lease_until = NULL, held = NULL, doubt = NULL
+    lease_until = NULL, held = NULL, doubt = NULL, was = NULL
 FROM json_each(:rows) r
 WHERE tenure_jobs.seq = json_extract(r.value, '$.seq')
