@@ -27,7 +27,9 @@ def test_every_state_can_be_reached() -> None:
 
 @pytest.mark.parametrize("state", [s for s in State if s not in FINISHED])
 def test_a_state_that_is_not_the_end_leads_to_every_end(state: State) -> None:
-    assert set(FINISHED) <= reach({state}, set(TRANSITIONS) - {"replay", "absolve", "discard", "restore", "unreplay"})
+    assert set(FINISHED) <= reach(
+        {state}, set(TRANSITIONS) - {"replay", "absolve", "discard", "restore", "unreplay"}
+    )
 
 
 @pytest.mark.parametrize("state", FINISHED)
