@@ -57,6 +57,37 @@ def test_only_dead_jobs_are_meant_where_no_state_is_named(desk: Desk) -> None:
     assert states(desk) == {"ready": 1}
 
 
+def test_they_are_retried_at_a_time_or_after_a_while(desk: Desk) -> None:
+    with desk.queue() as q:
+        first, second = dead(q, 2)
+    assert desk.run("retry", first, "--yes", "--at", "2999-01-31T09:00:00Z").out == "1 retried\n"
+    assert desk.run("retry", second, "--yes", "--delay", "1h").out == "1 retried\n"
+    with desk.queue() as q:
+        jobs = [q.get(one) for one in (first, second)]
+    assert [job and job.state for job in jobs] == ["scheduled", "scheduled"]
+    assert jobs[0] is not None
+    assert jobs[0].run_at.isoformat() == "2999-01-31T09:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--at", "soon"], "--at: expected a time as in 2026-01-31T09:00:00Z, got 'soon'"),
+        (["--at", "2999-01-31T09:00"], "--at: must say its zone"),
+        (["--delay", "soon"], "--delay: must be a duration"),
+        (["--delay", "1h", "--at", "2999-01-31T09:00:00Z"], "give one of the two"),
+    ],
+    ids=["word", "naive", "duration", "both"],
+)
+def test_a_time_that_is_none_is_said_and_nothing_is_retried(desk: Desk, given: list[str], told: str) -> None:
+    with desk.queue() as q:
+        dead(q, 1)
+    ended = desk.run("retry", "state:dead", "--yes", *given)
+    assert ended.code == 2
+    assert told in ended.err
+    assert states(desk) == {"dead": 1}
+
+
 def test_a_dry_run_changes_nothing(desk: Desk) -> None:
     with desk.queue() as q:
         made = dead(q, 7)

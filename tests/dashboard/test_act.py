@@ -29,7 +29,7 @@ def test_jobs_are_retried_by_filter_and_by_id(page: Served, house: House) -> Non
     ids = [house.dead("send") for _ in range(3)]
     other = house.dead("other")
     told = page.act("retry", q="state:dead kind:send").json
-    assert told == {"done": 3, "more": False, "said": "3 jobs were started anew"}
+    assert told == {"done": 3, "more": False, "said": "3 jobs were started anew", "undo": told["undo"]}
     assert [state(house, one) for one in (*ids, other)] == ["ready", "ready", "ready", "dead"]
     assert page.act("retry", ids=[other]).json["said"] == "1 job was started anew"
     assert state(house, other) == "ready"
@@ -95,10 +95,52 @@ def test_a_job_is_enqueued_again_with_another_payload_or_at_another_time(page: S
     assert house.q.request(made.id) == request
     assert state(house, old) == "ready"
     at = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-    told = page.act("retry", ids=[old], at=at.isoformat().replace("+00:00", "Z")).json
+    told = page.act("enqueue_edited", ids=[old], at=at.isoformat().replace("+00:00", "Z")).json
     later = house.q.get(told["said"].split()[-1])
     assert later is not None
     assert (later.state, later.run_at, later.payload) == ("scheduled", at, {"n": 1})
+
+
+def test_a_job_is_retried_at_a_time_under_its_id_and_that_is_undone(page: Served, house: House) -> None:
+    old = house.dead("send", {"n": 1})
+    before = house.q.get(old)
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    told = page.act("retry", ids=[old], at=at.isoformat()).json
+    assert told["said"] == f"1 job was started anew for {at:%Y-%m-%d %H:%M:%S} UTC"
+    later = house.q.get(old)
+    assert later is not None
+    assert (later.state, later.run_at) == ("scheduled", at)
+    assert page.act("unreplay", name=told["undo"]).json["said"] == "1 job was put back as it was"
+    assert house.q.get(old) == before
+    assert kept(page) == [("unreplay", f"id:{old}", 1), ("retry", f"id:{old}", 1)]
+
+
+def test_a_retry_is_undone_but_for_what_was_claimed_since_and_that_is_told(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [house.dead("send") for _ in range(3)]
+    undo = page.act("retry", q="state:dead").json["undo"]
+    [claim] = house.q.claim(limit=1)
+    told = page.act("unreplay", name=undo).json
+    assert told["said"] == "2 jobs were put back as they were, 1 stayed: claimed since, or not there any more"
+    assert [state(house, one) for one in ids] == ["running" if one == claim.id else "dead" for one in ids]
+    assert page.act("unreplay", ids=ids).json["done"] == 3
+    assert page.act("unreplay", name="nothing").status == 404
+    assert page.act("unreplay").status == 400
+    monkeypatch.setattr(acting, "_MOST", 1)
+    assert "undo" not in page.act("retry", q="state:dead").json
+
+
+def test_a_retry_that_still_goes_on_is_stopped_when_it_is_undone(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "_PATIENCE", 0.05)
+    ids = [house.dead("send") for _ in range(4)]
+    told = page.act("retry", q="state:dead", rate=0.1).json
+    assert told["more"]
+    assert page.act("unreplay", name=told["undo"]).json["done"] == 1
+    assert [state(house, one) for one in ids] == ["dead"] * 4
+    until(lambda: page.get(f"/api/acts/{told['act']}").json["said"].endswith("then somebody undid it"))
 
 
 def test_queues_are_paused_and_resumed(page: Served, house: House) -> None:

@@ -53,6 +53,8 @@ class Desk:
         """Actions on many jobs that go on after they were answered."""
         self.bulks: OrderedDict[str, Bulk] = OrderedDict()
         """The last of these, by name, and how far they are."""
+        self.undos: OrderedDict[str, Bulk] = OrderedDict()
+        """The last retries, by name, for who wants to undo one."""
         self._answers: OrderedDict[object, tuple[float, asyncio.Future[Any]]] = OrderedDict()
 
     async def queue(self) -> AsyncQueue:

@@ -21,6 +21,7 @@ from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snooze
 from tenure.errors import FieldError
+from tenure.filters import Filter
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob
 from tenure.query import format as written
@@ -37,7 +38,7 @@ async def act(asked: Asked) -> dict[str, Any]:
     order = await _order(asked)
     queue = await asked.desk.queue()
     who = f"{asked.session.role} {address_of(asked.request)}".strip()
-    what = order.q or order.name or (f"id:{','.join(order.ids)}" if order.ids else "")
+    what = order.q or _named(asked, order) or (f"id:{','.join(order.ids)}" if order.ids else "")
 
     async def keep(done: int, said: str) -> None:
         await queue.add_audit(who, order.action, what, count=done, said=said)
@@ -52,7 +53,15 @@ async def act(asked: Asked) -> dict[str, Any]:
     await keep(answer.done, answer.said)
     log.info("%s: %s %s: %s", who, order.action, what, answer.said)
     told = {"done": answer.done, "more": answer.act is not None, "said": answer.said}
-    return told if answer.act is None else {**told, "act": answer.act}
+    return told | {
+        name: value for name, value in (("act", answer.act), ("undo", answer.undo)) if value is not None
+    }
+
+
+def _named(asked: Asked, order: Order) -> str | None:
+    """What the name is of; of a retry that is undone, the jobs it was about."""
+    undone = asked.desk.undos.get(order.name or "") if order.action == "unreplay" else None
+    return order.name if undone is None else written(undone.which)
 
 
 async def _order(asked: Asked) -> Order:
@@ -78,17 +87,27 @@ Keep = Callable[[int, str], Awaitable[None]]
 async def _bulk(asked: Asked, order: Order, keep: Keep) -> Answer:
     which = which_of(order, asked.mask)
     log.debug("%s of %s", order.action, written(which))
-    bulk = Bulk(await asked.desk.queue(), which, order.action, order.rate)
+    at = until_of(order.at) if order.action == "retry" else None
+    bulk = Bulk(await asked.desk.queue(), which, order.action, order.rate, at)
     return await many(asked.desk, bulk, keep)
 
 
-async def _retry(asked: Asked, order: Order, keep: Keep) -> Answer:
-    """Now, or one of them at a time."""
-    return await _bulk(asked, order, keep) if order.at is None else await _again(asked, order, keep)
+async def _unreplay(asked: Asked, order: Order, keep: Keep) -> Answer:
+    """A retry by its name, stopped if it still goes on; or jobs by their ids."""
+    which = Filter(ids=order.ids)
+    if order.name:
+        retry = asked.desk.undos.get(order.name)
+        if retry is None:
+            raise Refused(404, "no retry of this name can be undone here any more")
+        await retry.halt()
+        which = Filter(ids=retry.replayed)
+    elif not order.ids:
+        raise FieldError("name", "must be that of a retry, as its answer told (or give ids)", order.name)
+    return await many(asked.desk, Bulk(await asked.desk.queue(), which, "unreplay"), keep)
 
 
 async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
-    """A new job like an old one: at another time, or with another payload. The old one stays as it is."""
+    """A new job like an old one, with another payload or at another time. The old one stays as it is."""
     queue = await asked.desk.queue()
     old = await queue.get(one_id(order))
     if old is None:
@@ -162,7 +181,8 @@ async def _snooze(asked: Asked, order: Order, _: Keep) -> Answer:
 
 
 _ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Keep], Awaitable[Answer]]]] = {
-    "retry": _retry,
+    "retry": _bulk,
+    "unreplay": _unreplay,
     "cancel": _bulk,
     "purge": _bulk,
     "discard": _bulk,

@@ -6,7 +6,7 @@ import { html } from "./lib.js";
 import { State } from "./parts.js";
 
 const WORDS = {
-  retry: { title: "Retry", yes: "Retry", note: "Each starts anew, with all its attempts." },
+  retry: { title: "Retry", yes: "Retry", note: "Each starts anew, with all its attempts. It can be undone for those that no worker has claimed yet." },
   cancel: { title: "Cancel", yes: "Cancel them", note: "What is pending is cancelled; what runs is asked to stop.", danger: true },
   discard: { title: "Discard", yes: "Discard", note: "Dead jobs end as cancelled, and are deleted when cancelled jobs are. Until then it can be undone.", danger: true },
   purge: { title: "Delete", yes: "Delete for good", note: "Finished jobs are deleted with their history. This cannot be undone.", danger: true },
@@ -68,7 +68,7 @@ function rateOf(given) {
 }
 
 export async function retryAt(row) {
-  const answer = await ask({ title: "Retry this job later", yes: "Enqueue it", text: "A new job like this one is enqueued for then. The old one stays as it is.", fields: [{ name: "at", label: "When (your local time)", kind: "time", value: soon() }] });
+  const answer = await ask({ title: "Retry this job later", yes: "Retry it then", text: "It starts anew at that time, under its id and with all its attempts.", fields: [{ name: "at", label: "When (your local time)", kind: "time", value: soon() }] });
   if (!answer) return null;
   const at = new Date(answer.at);
   return perform({ action: "retry", ids: [row.id], at: Number.isNaN(at.valueOf()) ? answer.at : at.toISOString() });

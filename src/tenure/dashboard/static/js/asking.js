@@ -20,7 +20,8 @@ export const say = (text, more = {}) => toast({ text, ...more });
 export async function perform(what, more = {}) {
   try {
     const done = await api.act(what);
-    say(done.said || "Done.", done.act ? { ...more, act: done.act } : more);
+    const undo = done.undo ? { undo: () => perform({ action: "unreplay", name: done.undo }) } : {};
+    say(done.said || "Done.", { ...more, ...undo, ...(done.act ? { act: done.act } : {}) });
     nudge();
     return done;
   } catch (error) {
