@@ -247,10 +247,24 @@ def test_a_mistake_is_told_in_one_sentence(folder: Path, args: list[str], code: 
     assert not (folder / "jobs.db").exists()
 
 
-def test_with_nothing_to_run_it_says_what_to_name(tmp_path: Path) -> None:
-    done = tenure_command(tmp_path, "up")
+def test_with_nothing_to_run_there_are_the_dashboard_and_the_janitor_and_it_says_what_to_name(tmp_path: Path) -> None:  # fmt: skip
+    with running(tmp_path, "up", "--dashboard", "0") as up:
+        lines = [up.line() for _ in range(4)]
+        assert [line.split()[0] for line in lines] == ["store", "worker", "janitor", "Ctrl-C"]
+        assert "no app was named (tenure up module:app)" in lines[1]
+        until(lambda: "dashboard http://" in up.log)
+        assert ask(re.findall(r"dashboard (http://\S+)/", up.log)[0], "/api/me").status == 200
+        with tenure.open(up.store) as q:
+            job = q.enqueue("nobody", expires_in="1us").id
+            until(lambda: (seen := q.get(job)) is not None and seen.state == "cancelled")
+        up.send(signal.SIGTERM)
+        assert up.left() == 0, up.log
+
+
+def test_options_of_a_worker_need_an_app(tmp_path: Path) -> None:
+    done = tenure_command(tmp_path, "up", "-c", "5")
     assert done.returncode == 2
-    assert "there is nothing to run: name an app (tenure up module:app), or write gateway.toml" in done.stderr
+    assert "there is no app whose jobs it could run" in done.stderr
 
 
 def test_a_store_that_cannot_be_opened_is_told_and_nothing_starts(folder: Path) -> None:

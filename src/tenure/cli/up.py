@@ -65,7 +65,7 @@ def command(
     \b
     tenure up bot:app                       the jobs of the app in bot.py, and the sources of gateway.toml
     tenure up bot:app -f hooks.toml -c 10   other settings, ten jobs at a time
-    tenure up                               gateway.toml alone, where no handler is python:…
+    tenure up                               gateway.toml alone, where no handler is python:…; without one, dashboard and janitor
     tenure up bot:app --dashboard 0.0.0.0:8788 --allow-host desk.example --password-hash file:desk.hash
 
     The jobs are where the app says; where it says nothing, in $TENURE_URL, else in the file tenure.db. The first Ctrl-C
@@ -93,8 +93,10 @@ def command(
             )
     elif app is not None:
         _alone(app, settings, metrics, dashboard, access, as_json=as_json)
+    elif queues or concurrency is not None or lease is not None:
+        raise click.UsageError("-q, -c and --lease are for a worker, and there is no app whose jobs it could run: tenure up module:app")  # fmt: skip
     else:
-        raise click.UsageError(f"there is nothing to run: name an app (tenure up module:app), or write {CONFIG}")  # fmt: skip
+        _empty(settings, metrics, dashboard, access, as_json=as_json)
 
 
 def _alone(
@@ -117,6 +119,28 @@ def _alone(
         _tell(app, settings, page, None, as_json=as_json)
         with log_alike():
             run_here(worker, settings)
+
+
+def _empty(
+    settings: WorkerSettings,
+    metrics: tuple[str, int] | None,
+    dashboard: tuple[str, int] | None,
+    access: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Where there is nothing to run yet: the store is kept in order and shown, and it is said how to come by a worker."""
+    from tenure.app import App
+    from tenure.config import choose_url
+    from tenure.janitor.alone import run_alone
+
+    app = App(choose_url(None))
+    with shown(app, dashboard, None, access) as page, metered(app, metrics):
+
+        def ready(_: object) -> None:
+            _tell(app, settings, page, None, as_json=as_json, named=False)
+
+        run_alone(app, once=False, fires_all=True, ready=ready)
 
 
 def run_with_gateway(
@@ -176,8 +200,9 @@ def _tell(
     front: tuple[Gateway, Bound] | None,
     *,
     as_json: bool,
+    named: bool = True,
 ) -> None:
-    """What runs where."""
+    """What runs where; `named`: whether there is anything that could have jobs."""
     from tenure.cli.gateway.sources import table, told
     from tenure.config import without_password
 
@@ -191,7 +216,10 @@ def _tell(
         return
     click.echo(f"store    {store}")
     at_work = f"{' '.join(lines)} jobs at a time, janitor included: {', '.join(kinds)}"
-    click.echo(f"worker   {at_work if kinds else 'none: there are no jobs'}")
+    none = "none: there are no jobs" if named else f"none, and jobs wait: no app was named (tenure up module:app), and there is no {CONFIG}"  # fmt: skip
+    click.echo(f"worker   {at_work if kinds else none}")
+    if not named:
+        click.echo("janitor  sees to what is due, overdue and expired")
     if front is not None:
         click.echo(f"gateway  {front[1].url}")
         for line in table(front[0].registry.settings):
