@@ -72,6 +72,11 @@ def test_a_healthy_server_is_all_well_until_something_is_left_behind(server: Pos
         other.execute("SELECT pg_create_logical_replication_slot('nobody', 'test_decoding')")
         [found] = visit(url, "vacuum")
         assert (found.level, "'nobody' is used by nobody" in found.found) == ("warning", True)
+        with connected(url, autocommit=False) as busy:
+            busy.execute("SELECT pg_current_xact_id()")
+            # A slot has no age: it comes after all that has one.
+            first, last = visit(url, "vacuum", transaction=0.0)
+            assert ("a transaction of pid " in first.found, "'nobody'" in last.found) == (True, True)
         other.execute("SELECT pg_drop_replication_slot('nobody')")
     assert visit(url, "vacuum")[0].level == "ok"
 

@@ -35,7 +35,7 @@ FIGURES: dict[str, dict[str, int]] = {
         **_each("stale settles", 500), "broken rules found": 50,
     },
     "exhaustive": {"scenes": 15, "states": 200_000, "broken models caught": 46},
-    "guards": {"killed": 900},
+    "guards": {"killed": 1_800},
     "simulation": {"hours": 1_000, "planted faults noticed": 11, "taken by retention": 10_000},
     "kills": {
         **_each("worker kills", 80), **_each("producer kills", 80), **_each("janitor kills", 30), "stale tried": 1_000,

@@ -13,7 +13,7 @@ import psycopg
 
 import tenure
 
-__all__ = ["give_back", "let_go", "take"]
+__all__ = ["forget", "give_back", "let_go", "take"]
 
 _OFTEN = 40
 _SHAPE = """
@@ -59,6 +59,12 @@ def give_back(url: str, schema: str) -> None:
     except psycopg.OperationalError:  # somebody has ended the connection
         _links.pop(url).close()
         _give_back(_link(url), url, schema)
+
+
+def forget() -> None:
+    """Use none again that was made so far: the migrations say something else from now on."""
+    _free.clear()
+    _shapes.clear()
 
 
 def let_go() -> None:

@@ -1,5 +1,7 @@
 """Mutants of the SQL statements: the same statement with one guard gone, by rules that know nothing of any one statement.
 
+What is weaker only is in `weaker.py`, what the schema guards in `schema.py`. Gone is each once:
+
 - a condition (of WHERE and ON, and each side of every AND) is true;
 - rows are locked no more (`lock`), or waited for instead of passed over (`skip`);
 - a LIMIT other than 1 bounds nothing;
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
+from tests.proof.guards.change import Change
 from tests.proof.guards.reading import (
     Group,
     Item,
@@ -30,6 +33,8 @@ from tests.proof.guards.reading import (
     tokens,
     without_comments,
 )
+from tests.proof.guards.schema import looser
+from tests.proof.guards.weaker import ALL, weaker
 
 __all__ = ["STORES", "Mutant", "StoreName", "mutants"]
 
@@ -37,14 +42,13 @@ StoreName = Literal["sqlite", "postgres"]
 STORES: tuple[StoreName, ...] = ("sqlite", "postgres")
 _FORCED = re.compile(r" INDEXED BY \w+")
 """SQLite refuses an index that a condition less no longer fits: a mutant may choose another."""
-_ALL = {"sqlite": "LIMIT -1", "postgres": "LIMIT ALL"}
 _WORDS = "AND OR NOT EXISTS SELECT FROM IN IS NULL TRUE FALSE ANY ARRAY BETWEEN WHERE CASE WHEN THEN ELSE END DISTINCT"
 _NO_NAMES = frozenset(_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One statement with one guard gone."""
+    """One statement with one guard gone, or weaker."""
 
     store: StoreName
     file: str
@@ -53,30 +57,28 @@ class Mutant:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    word: str
-    start: int
-    end: int
-    new: str
-    what: str
-
-
 def mutants(store: StoreName) -> list[Mutant]:
-    """All mutants of a store's statements, in the order of files and of the text."""
+    """All mutants of a store's statements and of its schema, in the order of files and of the text."""
     found = []
     for file in sorted(files("tenure.store").joinpath(store, "sql").iterdir(), key=lambda f: f.name):
         found += mutants_of(store, file.name, file.read_text("utf-8"))
+    for file in sorted(files("tenure.store").joinpath(store, "migrations").iterdir(), key=lambda f: f.name):
+        text = file.read_text("utf-8")
+        found += _made(store, file.name, text, list(looser(text)))
     return found
 
 
 def mutants_of(store: StoreName, file: str, whole: str) -> list[Mutant]:
     """All mutants of one statement."""
     text = without_comments(whole)
-    tree = read(text)
+    changes = sorted(_changes(read(text), text, store), key=lambda c: (c.start, -c.end, c.word))
+    return _made(store, file, text, changes)
+
+
+def _made(store: StoreName, file: str, text: str, changes: list[Change]) -> list[Mutant]:
     count: Counter[str] = Counter()
     found = []
-    for change in sorted(_changes(tree, text, store), key=lambda c: (c.start, -c.end, c.word)):
+    for change in changes:
         count[change.word] += 1
         name = f"{file}:{change.word}-{count[change.word]}"
         changed = f"{text[: change.start]}{change.new}{text[change.end :]}"
@@ -84,16 +86,17 @@ def mutants_of(store: StoreName, file: str, whole: str) -> list[Mutant]:
     return found
 
 
-def _changes(tree: Group, text: str, store: StoreName) -> Iterator[_Change]:
+def _changes(tree: Group, text: str, store: StoreName) -> Iterator[Change]:
     for group in groups(tree):
         yield from _conditions(group, text)
         yield from _limits(group, text, store)
         yield from _locks(group)
         yield from _orders(group, text, tree)
         yield from _conflicts(group, text)
+    yield from weaker(tree, text, store)
 
 
-def _conditions(group: Group, text: str) -> Iterator[_Change]:
+def _conditions(group: Group, text: str) -> Iterator[Change]:
     for region in regions(group):
         decides = region.after in ("WHERE", "ON", "HAVING")
         either = split(region.items, "OR")
@@ -106,12 +109,12 @@ def _conditions(group: Group, text: str) -> Iterator[_Change]:
                     yield from _true(part, text)
 
 
-def _true(part: tuple[Item, ...], text: str) -> Iterator[_Change]:
+def _true(part: tuple[Item, ...], text: str) -> Iterator[Change]:
     if part:
         start, end = part[0].start, part[-1].end
         said = text[start:end]
         if said.lower() != "true":
-            yield _Change(_word(part), start, end, "true", f"{said} → true")
+            yield Change(_word(part), start, end, "true", f"{said} → true")
 
 
 def _word(part: tuple[Item, ...]) -> str:
@@ -137,17 +140,17 @@ def _called(items: tuple[Item, ...]) -> Iterator[int]:
             yield item.start
 
 
-def _limits(group: Group, text: str, store: StoreName) -> Iterator[_Change]:
+def _limits(group: Group, text: str, store: StoreName) -> Iterator[Change]:
     for region in regions(group):
         if region.after == "LIMIT" and region.items:
             start = group.items[region.place - 1].start
             end = region.items[-1].end
             said = text[start:end]
             if said != "LIMIT 1":
-                yield _Change("limit", start, end, _ALL[store], f"{said} → {_ALL[store]}")
+                yield Change("limit", start, end, ALL[store], f"{said} → {ALL[store]}")
 
 
-def _locks(group: Group) -> Iterator[_Change]:
+def _locks(group: Group) -> Iterator[Change]:
     items = group.items
     for n, item in enumerate(items):
         if keyword(item) == "FOR" and n + 1 < len(items) and keyword(items[n + 1]) == "UPDATE":
@@ -156,12 +159,12 @@ def _locks(group: Group) -> Iterator[_Change]:
                 last += 2
             if last + 2 < len(items) and keyword(items[last + 1]) == "SKIP":
                 start, end = items[last + 1].start, items[last + 2].end
-                yield _Change("skip", start, end, "", "SKIP LOCKED left out")
+                yield Change("skip", start, end, "", "SKIP LOCKED left out")
                 last += 2
-            yield _Change("lock", item.start, items[last].end, "", "FOR UPDATE left out")
+            yield Change("lock", item.start, items[last].end, "", "FOR UPDATE left out")
 
 
-def _orders(group: Group, text: str, tree: Group) -> Iterator[_Change]:
+def _orders(group: Group, text: str, tree: Group) -> Iterator[Change]:
     items = group.items
     words = [keyword(item) for item in items]
     # What only puts locks and inserts in order is taken away: the other way round would be an order as well.
@@ -176,7 +179,7 @@ def _orders(group: Group, text: str, tree: Group) -> Iterator[_Change]:
         rest = words[last + 1 :]
         until = rest.index("UNION") if "UNION" in rest else len(rest)
         if writes and "LIMIT" not in rest[:until]:
-            yield _Change("order", start, items[last].end, "", f"{text[start : items[last].end]} left out")
+            yield Change("order", start, items[last].end, "", f"{text[start : items[last].end]} left out")
             continue
         for key in keys:
             yield _turned(key, text)
@@ -199,7 +202,7 @@ def _keys(group: Group, first: int) -> tuple[list[tuple[Item, ...]], int]:
     return [tuple(key) for key in keys], last
 
 
-def _turned(key: tuple[Item, ...], text: str) -> _Change:
+def _turned(key: tuple[Item, ...], text: str) -> Change:
     start, end = key[0].start, key[-1].end
     said = text[start:end]
     words = [keyword(item) for item in key]
@@ -207,22 +210,22 @@ def _turned(key: tuple[Item, ...], text: str) -> _Change:
         new = said.replace(" DESC NULLS LAST", " NULLS FIRST").replace(" DESC", "")
     else:
         new = f"{said} DESC"
-    return _Change("order", start, end, new, f"ORDER BY {said} → {new}")
+    return Change("order", start, end, new, f"ORDER BY {said} → {new}")
 
 
-def _conflicts(group: Group, text: str) -> Iterator[_Change]:
+def _conflicts(group: Group, text: str) -> Iterator[Change]:
     items = group.items
     words = [keyword(item) for item in items]
     for n in range(len(items) - 1):
         if words[n : n + 2] == ["OR", "IGNORE"]:
-            yield _Change("ignore", items[n].start, items[n + 1].end, "", "OR IGNORE left out")
+            yield Change("ignore", items[n].start, items[n + 1].end, "", "OR IGNORE left out")
         if words[n : n + 2] != ["ON", "CONFLICT"]:
             continue
         do = words.index("DO", n)
         if words[do + 1] == "NOTHING":
             end = items[do + 1].end
-            yield _Change("conflict", items[n].start, end, "", f"{text[items[n].start : end]} left out")
+            yield Change("conflict", items[n].start, end, "", f"{text[items[n].start : end]} left out")
         else:
             stops = [m for m in range(do, len(items)) if words[m] == "RETURNING"]
             end = items[(stops[0] if stops else len(items)) - 1].end
-            yield _Change("conflict", items[do].start, end, "DO NOTHING", "DO UPDATE → DO NOTHING")
+            yield Change("conflict", items[do].start, end, "DO NOTHING", "DO UPDATE → DO NOTHING")

@@ -1,7 +1,7 @@
 """Tests of this suite, run again and again in one process, each time on another mutant of one statement.
 
-A pytest session collects the tests once; then a player runs single ones, as often as it likes. The statements' loader hands
-out the mutant's text instead of the file's. Whatever waits for a lock, or runs for ever, is given up soon.
+A pytest session collects the tests once; then a player runs single ones, as often as it likes. The loader of statements and of
+migrations hands out the mutant's text instead of the file's. Whatever waits for a lock, or runs for ever, is given up soon.
 
 `python -m tests.proof.guards.playing`: reads {"store", "name", "test"} lines from stdin, writes a line of JSON for each.
 """
@@ -23,10 +23,14 @@ import apsw
 import pytest
 
 from tenure.store import dialect
+from tenure.store.migrate import Migration, migrations
 from tenure.store.postgres import connection as postgres_connection
 from tenure.store.postgres import dialect as postgres_dialect
+from tenure.store.postgres import store as postgres_store
 from tenure.store.sqlite import dialect as sqlite_dialect
+from tenure.store.sqlite import store as sqlite_store
 from tests.proof.guards.mutants import STORES, Mutant, mutants
+from tests.support.schemas import forget
 
 __all__ = ["QUIETLY", "Player", "Stage", "Verdict", "play"]
 
@@ -111,6 +115,8 @@ class Stage:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dialect, "_load", load_mutant)
+            patch.setattr(sqlite_store, "migrations", self._migrations)
+            patch.setattr(postgres_store, "migrations", self._migrations)
             patch.setattr(sqlite_dialect, "load_dialect", load_heard)
             patch.setattr(postgres_dialect, "load_dialect", load_heard)
             soon = postgres_connection._SESSION.replace("lock_timeout=10s", "lock_timeout=1s")
@@ -119,8 +125,21 @@ class Stage:
             yield
             self._change(None)
 
+    def _migrations(self, database: str) -> list[Migration]:
+        mutant, steps = self._mutant, migrations(database)
+        if mutant is None or mutant.store != database:
+            return steps
+        return [
+            replace(step, text=mutant.text) if mutant.file == f"{step.number:04}_{step.name}.sql" else step
+            for step in steps
+        ]
+
     def _change(self, mutant: Mutant | None) -> None:
-        self._mutant = mutant
+        if self._mutant is not mutant:
+            # What one of the two made is not what the other expects.
+            if any(one and one.file[0].isdigit() for one in (self._mutant, mutant)):
+                forget()
+            self._mutant = mutant
         sqlite_dialect.sqlite_dialect.cache_clear()
         postgres_dialect.postgres_dialect.cache_clear()
 

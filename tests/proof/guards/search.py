@@ -1,7 +1,7 @@
 """Finds, for every mutant, a test that fails: `python -m tests.proof.guards.search sqlite|postgres [--all] [--own] [--share=0/2] [WORDS]`.
 
-Tests that are known to run the statement are tried, those that killed its other mutants first, then the quickest. A test
-counts only if it passes without the mutant and fails each time with it. Lines of the table that still hold are kept, unless
+Tests that are known to run the statement are tried, those that killed its other mutants first (of a guard that is weaker, those
+that miss the guard itself), then the quickest. For the schema they are those that write into the table. A test counts only if it passes without the mutant and fails each time with it. Lines of the table that still hold are kept, unless
 `--all` is given; what is found is written at once. Words narrow the search to mutants whose names hold one of them; several
 processes can share the work. `--own` tries the tests of single statements only.
 """
@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
 from fcntl import LOCK_EX, flock
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tests.proof.guards.mutants import STORES, Mutant, StoreName, mutants
 from tests.proof.guards.playing import Stage, play
+from tests.proof.guards.schema import table_of
 from tests.proof.guards.table import harmless, read_table, shown, write_table
 from tests.support.child import ROOT
 
@@ -80,6 +83,7 @@ class Search:
         self._stage, self._store = stage, store
         self._mutants = mutants(store)
         self._known = hear(stage, store)
+        self._well: dict[str, bool] = {}
         now = {m.name: shown(m) for m in self._mutants}
         self.tests = {
             n: line.test for n, line in read_table(store).items() if line.test and now.get(n) == line.what
@@ -132,9 +136,13 @@ class Search:
         return None
 
     def _candidates(self, mutant: Mutant) -> list[str]:
-        name = mutant.file.removesuffix(".sql")
-        killers = Counter(test for other, test in self.tests.items() if other.startswith(f"{mutant.file}:"))
-        heard = [test for test, facts in self._known.items() if name in facts["heard"]]
+        names = self._statements(mutant)
+        killers = Counter(
+            test
+            for other, test in self.tests.items()
+            if other.partition(":")[0].removesuffix(".sql") in names
+        )
+        heard = [test for test, facts in self._known.items() if not names.isdisjoint(facts["heard"])]
         near = {
             f"test_{topic}."
             for word, topics in TOPICS.items()
@@ -147,14 +155,30 @@ class Search:
                 OWN not in t, -min(killers[t], 1), not any(topic in t for topic in near), "shared" in t, self._known[t]["seconds"],
             ),
         )  # fmt: skip
-        mirrored = self._mirrored.get(mutant.name, "")
-        return [mirrored, *ordered] if mirrored in self._stage.items else ordered
+        first = [self._mirrored.get(mutant.name, ""), *self._missing(mutant)]
+        return [test for test in dict.fromkeys((*first, *ordered)) if test in self._stage.items]
+
+    def _statements(self, mutant: Mutant) -> set[str]:
+        """Which statements the mutant changes; of the schema those that write into the table."""
+        if not mutant.file[0].isdigit():
+            return {mutant.file.removesuffix(".sql")}
+        writes = re.compile(
+            rf"(?:INSERT INTO|UPDATE(?: OR \w+)?|DELETE FROM) tenure[._]{table_of(mutant.name)}\b"
+        )
+        folder = files("tenure.store").joinpath(self._store, "sql")
+        return {f.name.removesuffix(".sql") for f in folder.iterdir() if writes.search(f.read_text("utf-8"))}
+
+    def _missing(self, mutant: Mutant) -> list[str]:
+        """The tests that miss what is only weaker here, when it is gone."""
+        gone = [m for m in self._mutants if m.file == mutant.file and m.what.endswith(" → true")]
+        held = [m.name for m in gone if m.what.removesuffix(" → true") in mutant.what]
+        return [self.tests[name] for name in held if name in self.tests]
 
     def _certain(self, test: str, mutant: Mutant) -> bool:
         times = 4 if mutant.name.partition(":")[2].startswith(_RACES) or "concurrency" in test else 1
-        return self._stage.run(test).passed and all(
-            not self._stage.run(test, mutant).passed for _ in range(times)
-        )
+        if test not in self._well:
+            self._well[test] = self._stage.run(test).passed
+        return self._well[test] and all(not self._stage.run(test, mutant).passed for _ in range(times))
 
 
 def _say(words: str) -> None:

@@ -18,8 +18,8 @@ HERE = Path(__file__).parent
 _LINE = re.compile(r"\| `(?P<name>[^`]+)` \| (?P<what>.*) \| (?:`(?P<test>[^`]*)`|(?P<why>[^`].*)) \|")
 _HEAD = """# What is guarded on {store}, and by which test
 
-Every line is a statement of `src/tenure/store/{store}/sql` with one guard gone, and a test that fails then. Made by
-`python -m tests.proof.guards.search`; `make proof` plays all of it, `make test` a few lines.
+Every line is a statement of `src/tenure/store/{store}/sql` with one guard gone or weaker, or the schema with one key less, and a
+test that fails then. Made by `python -m tests.proof.guards.search`; `make proof` plays all of it, `make test` a few lines.
 
 | mutant | changed | fails |
 |---|---|---|

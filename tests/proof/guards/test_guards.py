@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from uuid import uuid4
 
@@ -69,14 +70,50 @@ def test_rules_find_what_guards_a_statement() -> None:
         "take.sql:order-1": "ORDER BY j.run_at → j.run_at DESC",
         "take.sql:order-2": "ORDER BY j.seq DESC → j.seq",
         "take.sql:limit-1": "LIMIT :limit → LIMIT -1",
+        "take.sql:edge-1": "j.expires_at > :now: > → >=",
+        "take.sql:or-1": "j.state = 'ready' AND (j.expires_at IS NULL OR j.expires_at > :now): AND → OR",
+        "take.sql:or-2": "(j.expires_at IS NULL OR j.expires_at > :now) AND j.run_at BETWEEN :low AND :high: AND → OR",
     }
+
+
+def test_rules_weaken_what_they_leave_in_place() -> None:
+    text = """-- tell: an example.
+    SELECT CASE WHEN j.held THEN 1 END, CASE j.state WHEN 'done' THEN 1 END, (SELECT a.n FROM a LIMIT 1)
+    FROM (SELECT * FROM j LIMIT 1) j WHERE j.epoch = c.epoch ORDER BY j.age DESC NULLS LAST"""
+    found = {
+        m.what for m in mutants_of("sqlite", "tell.sql", text) if not m.name.startswith("tell.sql:order")
+    }
+    assert found == {
+        "WHEN j.held → true", "LIMIT 1 → LIMIT -1", "j.epoch = c.epoch → true", "j.epoch = c.epoch: = → >=",
+        "j.epoch = c.epoch: = → <=", "NULLS LAST → NULLS FIRST",
+    }  # fmt: skip
+    ones = [m for m in mutants_of("sqlite", "tell.sql", text) if ":one-" in m.name]
+    assert ["FROM j LIMIT -1" in m.text for m in ones] == [True]
+    assert len([m for m in mutants_of("postgres", "tell.sql", text) if ":one-" in m.name]) == 2
+
+
+def test_rules_loosen_every_key_of_the_schema() -> None:
+    for store in STORES:
+        [file] = files("tenure.store").joinpath(store, "migrations").iterdir()
+        text = file.read_text("utf-8")
+        unique = len(re.findall(r"PRIMARY KEY|\bUNIQUE\b", text))
+        found = [m for m in mutants(store) if m.file == file.name]
+        assert len([m for m in found if "unique WHERE" not in m.what]) == unique
+        assert all(
+            m.text.count("CREATE UNIQUE") + m.text.count("PRIMARY KEY") < unique
+            for m in found
+            if "left out" in m.what
+        )
 
 
 def test_sqlite_takes_every_mutant_for_a_statement(tmp_path: Path) -> None:
     link = apsw.Connection(":memory:")
     link.execute(script_at(f"sqlite:///{tmp_path}/jobs.db")).fetchall()
     for mutant in mutants("sqlite"):
-        link.execute(f"EXPLAIN {mutant.text}", dict.fromkeys(parameters_of(mutant.text)))
+        if mutant.file[0].isdigit():
+            apsw.Connection(":memory:").execute(mutant.text).fetchall()
+        else:
+            link.execute(f"EXPLAIN {mutant.text}", dict.fromkeys(parameters_of(mutant.text)))
     link.close()
 
 
@@ -84,6 +121,11 @@ def test_postgresql_takes_every_mutant_for_a_statement(postgres_url: str) -> Non
     with postgres_schema(postgres_url) as schema, psycopg.connect(postgres_url, autocommit=True) as link:
         link.execute(script_at(f"{postgres_url}?schema={schema}").encode())
         for mutant in mutants("postgres"):
+            if mutant.file[0].isdigit():
+                with link.transaction(force_rollback=True):
+                    link.execute(f'DROP SCHEMA "{schema}" CASCADE; CREATE SCHEMA "{schema}"'.encode())
+                    link.execute(mutant.text.replace("tenure.", f'"{schema}".').encode())
+                continue
             at = {p: f"${n}" for n, p in enumerate(parameters_of(mutant.text), 1)}
             text = _PARAMETER.sub(lambda m, at=at: at[m[1]], mutant.text).replace("tenure.", f'"{schema}".')  # type: ignore[misc]
             link.execute(f"PREPARE looked_at AS {text}".encode())

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+import tenure
 from tenure.newjob import lane_of
 from tenure.store.plan import Plan, Result, Statement
 from tests.proof.guards.test_moves import LANE, claim, new
@@ -285,7 +286,7 @@ def test_a_quick_claim_takes_nothing_while_there_is_a_lane_it_does_not_know(serv
     server.job(6, rank=-5)
     assert claim(server, {LANE: 9}, gaps=gaps) == []
     server.job(7, run_at=NOW + 5)
-    assert claim(server, {LANE: 9}, run_at=NOW + 1) == [7]
+    assert claim(server, {LANE: 9}, run_at=NOW + 5, seq=7) == [7]
 
 
 def test_a_group_is_decided_about_by_one_at_a_time(server: Workbench) -> None:
@@ -333,6 +334,19 @@ def test_only_those_who_sleep_are_told(server: Workbench, name: str) -> None:
         tell()
         server.sql(f"NOTIFY {channel}, 'nobody'")
         server.sql("UPDATE tenure.sleepers SET until = ?", NOW + 1)
+        # One of them is told: in a store all listen on one channel.
+        server.put("sleepers", id="too", channel=f"{channel}_too", until=NOW + 1)
+        ear.execute(f"LISTEN {channel}_too".encode())
         tell()
-        heard = [notice.payload for notice in ear.notifies(timeout=10, stop_after=2)]
-    assert heard == ["nobody", ""]
+        server.sql(f"NOTIFY {channel}, 'over'")
+        heard = [notice.payload for notice in ear.notifies(timeout=10, stop_after=3)]
+    assert heard == ["nobody", "", "over"]
+
+
+def test_a_job_that_has_ended_does_not_end_again(server: Workbench) -> None:
+    server.job(1, "done", epoch=1)
+    server.job(1, "running", epoch=1)
+    columns = {"id": [uid(1)], "seq": [1], "epoch": [1], "result": [None]}
+    with pytest.raises(tenure.StoreError):
+        server.ask("settle_done", columns=columns, now=NOW)
+    assert server.sql("SELECT count(*) FROM tenure.finished") == [(1,)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tenure.newjob import lane_of
+from tenure.store.plan import Plan, Statement
 from tests.proof.guards.workbench import NOW, Workbench, pack, uid
 
 LANE = lane_of("q", "k", 0)
@@ -125,6 +127,7 @@ def test_lanes_are_found_in_the_gaps_alone(bench: Workbench) -> None:
     assert bench.first("gaps", gaps=pack({"low": names[1], "high": names[2]})) == []
     wide = pack({"low": "", "high": "~"})
     assert sorted(bench.first("lanes", gaps=wide)) == names
+    assert bench.first("lanes", gaps=pack({"low": names[0], "high": names[1]})) == []
 
 
 def test_no_more_than_a_thousand_lanes_are_told_at_once(bench: Workbench) -> None:
@@ -198,11 +201,12 @@ def new(n: int, **given: object) -> dict[str, object]:
 
 
 def test_a_lead_is_ready_at_once_where_its_group_is_empty(bench: Workbench) -> None:
-    bench.job(1, "running", group_key="held", held=True)
-    bench.job(2, "waiting", group_key="waits")
-    bench.job(3, "scheduled", group_key="later")
+    for n, (state, group, held) in enumerate(
+        [("running", "held", True), ("running", "held", True), ("waiting", "waits", None), ("waiting", "waits", None), ("scheduled", "later", None)], 1
+    ):  # fmt: skip
+        bench.job(n, state, group_key=group, held=held)
     for n, (group, lead) in enumerate(
-        [("held", True), ("waits", True), ("new", False), ("new", True), ("later", True)], 4
+        [("held", True), ("waits", True), ("new", False), ("new", True), ("later", True)], 6
     ):
         bench.ask("enqueue", rows=[new(n, group_key=group, group_limit=1, lead=lead)], now=NOW)
         if (group, lead) == ("new", False):
@@ -210,7 +214,7 @@ def test_a_lead_is_ready_at_once_where_its_group_is_empty(bench: Workbench) -> N
                 ("waiting", None)
             ]
             bench.sql("DELETE FROM tenure.jobs WHERE id = ?", uid(n))
-    kept = bench.sql("SELECT id, state, held IS NOT NULL FROM tenure.jobs WHERE id > ? ORDER BY id", uid(3))
+    kept = bench.sql("SELECT id, state, held IS NOT NULL FROM tenure.jobs WHERE id > ? ORDER BY id", uid(5))
     waiting, ready = ("waiting", False), ("ready", True)
     assert [(s, bool(h)) for _, s, h in kept] == [waiting, waiting, ready, ready]
 
@@ -224,8 +228,8 @@ def test_a_taken_id_or_slot_is_left_out(bench: Workbench) -> None:
 
 
 def test_due_jobs_are_promoted_the_earliest_first(bench: Workbench) -> None:
-    bench.job(1, "scheduled", run_at=NOW - 1)
-    bench.job(2, "scheduled", run_at=NOW - 2)
+    bench.job(1, "scheduled", run_at=NOW)
+    bench.job(2, "scheduled", run_at=NOW - 10)
     bench.job(3, "scheduled", run_at=NOW + 1)
     bench.job(4, "scheduled", run_at=NOW - 50)
     bench.job(5, "scheduled", run_at=NOW - 3, expires_at=NOW)
@@ -243,9 +247,50 @@ def test_due_jobs_are_promoted_the_earliest_first(bench: Workbench) -> None:
     }
 
 
+def test_a_group_decides_about_due_jobs_that_hold_no_slot(bench: Workbench) -> None:
+    bench.job(1, "scheduled", group_key="waits")
+    bench.job(2, "scheduled", group_key="holds", held=True)
+    bench.job(3, "scheduled")
+    told = bench.first("promote", limit=9, after=0, now=NOW)
+    assert sorted(told, key=str) == [None, None, "waits"]
+    assert bench.states() == {1: "waiting", 2: "ready", 3: "ready"}
+
+
+def test_whether_a_claim_has_started_stays_in_doubt_until_it_is_told(bench: Workbench) -> None:
+    doubts = {1: None, 2: 1, 3: 2}
+
+    def claimed(*, started: bool, sure: list[int]) -> dict[int, int | None]:
+        """All are claimed; what the claim told, and what is stored, is the same."""
+        bench.sql("DELETE FROM tenure.jobs")
+        for n, doubt in doubts.items():
+            bench.job(n, doubt=doubt)
+        told = {row[1]: row[-1] for row in bench.store.run(lambda _: taken(bench, started=started))}
+        assert told == dict(bench.sql("SELECT seq, doubt FROM tenure.jobs"))
+        claims = pack(*(fence(n, 1) for n in doubts))
+        known = json.dumps([uid(n) for n in sure])
+        assert len(bench.ask("renew", claims=claims, lease=5, started=known, now=NOW).rows) == 3
+        return dict(sorted(bench.sql("SELECT seq, doubt FROM tenure.jobs")))
+
+    assert claimed(started=True, sure=[]) == {1: None, 2: None, 3: None}
+    assert claimed(started=False, sure=[]) == {1: 1, 2: 1, 3: 2}
+    assert claimed(started=False, sure=[2, 3]) == {1: 1, 2: None, 3: None}
+
+
+def taken(b: Workbench, *, started: bool) -> Plan[list[Any]]:
+    """What a claim of three jobs answers, each way of taking them used where there are two."""
+    terms = {"now": NOW, "lease": 10, "worker": "w", "started": started}
+    if b.name == "postgres":
+        lanes = pack({"lane": LANE, "queue": "q", "run_at": -1, "seq": 0, "quota": 9})
+        return list((yield Statement("claim", {**terms, "lanes": lanes, "gaps": "[]", "limit": 9})).rows)
+    found = (yield Statement("claim", {**terms, "lane": LANE, "queue": "q", "limit": 9})).rows
+    yield Statement("claim_take", {**terms, "seqs": "[1, 3]"})
+    yield Statement("claim_take_run", {**terms, "low": 2, "high": 2})
+    return list(found)
+
+
 def test_overdue_leases_come_the_oldest_first(bench: Workbench) -> None:
     bench.put("workers", id="lives", started_at=0, seen_at=NOW - 1)
-    bench.put("workers", id="gone", started_at=0, seen_at=NOW - 100)
+    bench.put("workers", id="gone", started_at=0, seen_at=NOW - 50)
     bench.job(1, "running", lease_until=NOW - 1, worker="lives")
     bench.job(2, "running", lease_until=NOW - 2, worker="gone")
     bench.job(3, "running", lease_until=NOW + 1, worker="lives")
@@ -258,6 +303,7 @@ def test_overdue_leases_come_the_oldest_first(bench: Workbench) -> None:
     assert overdue(1) == [(2, False)]
     assert overdue(9) == [(2, False), (1, True)]
     assert overdue(9, grace=2) == [(2, False)]
+    assert overdue(9, after=NOW - 2) == [(2, False), (1, True)]
     assert overdue(9, after=0)[0][0] == 4
 
 
@@ -301,6 +347,7 @@ def test_a_claimer_is_told_what_is_to_be_done_and_only_that(bench: Workbench, wh
         case _:
             bench.job(5, expires_at=NOW, run_at=NOW)
     assert tend() == {**nothing, what: True}
+    assert tend(after=NOW) == {**nothing, what: True}
     assert tend(after=NOW + 1) == {**nothing, "expired": what == "expired"}
 
 
@@ -321,7 +368,8 @@ def test_a_claim_stands_by_its_id_and_epoch_while_it_runs(bench: Workbench, stat
     bench.job(2, "running", epoch=3, lease_until=NOW)
     bench.job(3, epoch=3)
     bench.job(4, "running", epoch=4, lease_until=NOW)
-    wrong = [fence(9, 3, seq=1), fence(3, 3), fence(4, 3)]
+    bench.job(5, "running", epoch=2, lease_until=NOW)
+    wrong = [fence(9, 3, seq=1), fence(3, 3), fence(4, 3), fence(5, 3)]
     assert bench.first(statement, claims=pack(*wrong), **more) == []
     assert bench.first(statement, claims=pack(fence(2, 3), *wrong), **more) == [uid(2)]
     both = bench.first(statement, claims=pack(fence(2, 3), fence(1, 3), *wrong), **more)
@@ -330,14 +378,14 @@ def test_a_claim_stands_by_its_id_and_epoch_while_it_runs(bench: Workbench, stat
         assert both == [uid(1), uid(2)]
     if statement == "renew":
         leases = dict(bench.sql("SELECT seq, lease_until FROM tenure.jobs WHERE lease_until IS NOT NULL"))
-        assert leases == {1: NOW + 5, 2: NOW + 5, 4: NOW}
+        assert leases == {1: NOW + 5, 2: NOW + 5, 4: NOW, 5: NOW}
 
 
 def test_progress_is_of_the_claim_alone(bench: Workbench) -> None:
     for n in (1, 2):
         bench.job(n, "running", epoch=3)
     bench.job(3, epoch=3)
-    for n, epoch in ((1, 2), (3, 3), (9, 3)):
+    for n, epoch in ((1, 2), (1, 4), (3, 3), (9, 3)):
         assert bench.ask("progress", id=uid(n), epoch=epoch, progress=0.5, note=None).changed == 0
     assert bench.ask("progress", id=uid(1), epoch=3, progress=0.5, note="half").changed == 1
     assert bench.sql("SELECT seq FROM tenure.jobs WHERE progress IS NOT NULL") == [(1,)]
@@ -353,7 +401,7 @@ def test_done_is_fenced_by_id_and_epoch(bench: Workbench, result: str | None) ->
         columns = {"id": [uid(n)], "seq": [seq], "epoch": [epoch], "result": [result]}
         return bench.ask("settle_done", columns=columns, now=NOW).changed
 
-    assert [settle(1, 2, 1), settle(9, 3, 1), settle(3, 3, 3)] == [0, 0, 0]
+    assert [settle(1, 2, 1), settle(1, 4, 1), settle(9, 3, 1), settle(3, 3, 3)] == [0, 0, 0, 0]
     assert bench.states() == {1: "running", 2: "running", 3: "ready"}
     assert settle(1, 3, 1) == 1
     assert bench.states() == {1: "done", 2: "running", 3: "ready"}
@@ -399,3 +447,6 @@ def test_finish_and_requeue_touch_what_they_are_given(bench: Workbench) -> None:
     empty = dict.fromkeys(["settled_epoch", "trace", "outcome", "error", "held", "started_at", "doubt"])
     bench.ask("requeue", packed=pack({**empty, **back}))
     assert bench.states() == {1: "dead", 2: "ready", 3: "running"}
+    for said, trace in (("1:fail,", ",1:fail,"), (None, ",1:fail,"), ("2:release,", ",1:fail,2:release,")):
+        bench.ask("requeue", packed=pack({**empty, **back, "trace": said}))
+        assert bench.sql("SELECT trace FROM tenure.jobs WHERE seq = 2") == [(trace,)]

@@ -161,7 +161,9 @@ def test_counts_of_the_newest(bench: Workbench) -> None:
 
 
 def test_crashes_of_late(bench: Workbench) -> None:
-    for n, (kind, ago) in enumerate([("Crash", 1), ("Crash", 2), ("Crash", 50), ("Error", 1)], 1):
+    for n, (kind, ago) in enumerate(
+        [("Crash", 1), ("Crash", 2), ("Crash", 50), ("Error", 1), ("Crash", 10)], 1
+    ):
         bench.put(
             "attempts", job_id=uid(n), epoch=1, attempt=1, finished_at=NOW - ago, error_kind=kind, message="m"
         )
@@ -212,6 +214,25 @@ def test_overdue_are_leases_and_what_was_to_be_ready(bench: Workbench) -> None:
         assert sorted(bench.first(way, **asked(limit=9, **bounds, overdue=10))) == [uid(1), uid(3)]
 
 
+def test_a_job_s_age_is_since_it_was_made_or_ended(bench: Workbench) -> None:
+    bench.job(1, created_at=NOW - 10)
+    bench.job(2, created_at=NOW - 9)
+    bench.job(3, "done", created_at=NOW - 50, finished_at=NOW - 10)
+    bench.job(4, "done", created_at=NOW - 50, finished_at=NOW - 9)
+    for way, bounds in (("list", {"before": None, "low": None}), ("find", {"after": None, "high": None})):
+        assert sorted(bench.first(way, **asked(limit=9, **bounds, older=10))) == [uid(1), uid(3)]
+        assert sorted(bench.first(way, **asked(limit=9, **bounds, newer=10))) == [uid(2), uid(4)]
+
+
+def test_payloads_are_told_where_they_decide(bench: Workbench) -> None:
+    bench.job(1)
+    bounds = {"after": None, "high": None, "limit": 9}
+    needles = tenure.Filter(payload={"a": "1"}).parameters()["needles"]
+    assert [row[2] for row in bench.ask("find", **asked(**bounds)).rows] == [None]
+    bench.sql("UPDATE tenure.jobs SET payload = ?", '{"a":1}')
+    assert [row[2] for row in bench.ask("find", **asked(**bounds, needles=needles)).rows] == ['{"a":1}']
+
+
 def test_hooks_of_the_dead(bench: Workbench) -> None:
     for kind, hook in (("*", "z"), ("k", "z"), ("k", "a"), ("other", "a"), ("b", "y"), ("b", "x")):
         bench.put("hooks", kind=kind, hook=hook, queue=f"of {kind}", priority=0, max_attempts=1)
@@ -223,6 +244,9 @@ def test_hooks_of_the_dead(bench: Workbench) -> None:
     found = bench.ask("hooked", ids=pack(*({"id": uid(n)} for n in (5, 1, 2, 3))), longest=9).rows
     one = [("a", "of k"), ("z", "of k"), ("z", "of *")]
     assert [(row[4], row[0], row[1]) for row in found] == [(uid(n), *hook) for n in (1, 5) for hook in one]
+    one_dead = pack({"id": uid(1)})
+    told = [{row[8] for row in bench.ask("hooked", ids=one_dead, longest=n).rows} for n in (2, 1)]
+    assert told == [{"{}"}, {None}]
     assert [row[:2] for row in bench.ask("hooks").rows] == [
         ("*", "z"), ("b", "x"), ("b", "y"), ("k", "a"), ("k", "z"), ("other", "a"),
     ]  # fmt: skip
@@ -283,7 +307,7 @@ def test_what_was_settled_before(bench: Workbench) -> None:
     ):
         assert settled(n, epoch, outcome), (n, epoch, outcome)
     for n, epoch, outcome in (
-        (1, 2, "done"), (1, 1, "fail"), (1, 3, "fail"), (2, 3, "fail"), (2, 1, "done"), (3, 1, "done"), (3, 3, "fail"), (9, 2, "fail"), (9, 3, "done"),
+        (1, 2, "done"), (1, 1, "fail"), (1, 3, "fail"), (2, 3, "fail"), (2, 1, "done"), (2, 4, "done"), (3, 1, "done"), (3, 0, "fail"), (3, 3, "fail"), (9, 2, "fail"), (9, 3, "done"),
     ):  # fmt: skip
         assert not settled(n, epoch, outcome), (n, epoch, outcome)
 
@@ -349,6 +373,8 @@ def test_samples_between_two_minutes(bench: Workbench) -> None:
         bench.put("samples", minute=minute, queue="q", ready=minute, **empty)
     found = sorted(row[:3] for row in bench.ask("samples", since=10, until=20, step=5).rows)
     assert found == [(10, "q", 14), (15, "q", 19)]
+    late = sorted(row[:3] for row in bench.ask("samples", since=14, until=20, step=5).rows)
+    assert late == found
     assert [bench.first("sampled", now=at * 60_000_000 + 59_999_999) for at in (9, 11)] == [[True], [False]]
 
 
@@ -359,9 +385,12 @@ def test_the_next_hour_to_fold(bench: Workbench) -> None:
         figures(bench, 1, minute, "w")
     assert bench.first("next_fold", late=5, now=now) == [120]
     bench.sql("DELETE FROM tenure.rollups WHERE minute < 599")
+    figures(bench, 1, 540, "w")
     assert bench.first("next_fold", late=5, now=now) == [None]
     figures(bench, 60, 540)
     assert bench.first("next_fold", late=5, now=now + 200 * 60_000_000) == [None]
+    figures(bench, 1, 600, "w")
+    assert bench.first("next_fold", late=5, now=now + 200 * 60_000_000) == [600]
 
 
 def test_hours_that_got_figures_after_they_were_merged(bench: Workbench) -> None:
@@ -378,7 +407,7 @@ def test_figures_by_minute_and_by_hour(bench: Workbench) -> None:
     for minute in (0, 60, 120):
         figures(bench, 60, minute, done=1_000 + minute)
         figures(bench, 60, minute, queue="other", done=9_000 + minute)
-    for minute in (121, 125, 190, 250):
+    for minute in (121, 125, 180, 190, 250):
         figures(bench, 1, minute, done=minute)
         figures(bench, 1, minute, queue="other", done=minute + 5_000)
 
@@ -388,12 +417,12 @@ def test_figures_by_minute_and_by_hour(bench: Workbench) -> None:
             for row in bench.ask("rollups", since=since, until=until, hourly=hourly, queues=queues).rows
         )
 
-    assert done(0, 999, hourly=True) == [190, 250, 1_000, 1_060, 1_120]
-    assert done(60, 250, hourly=True) == [190, 1_060, 1_120]
+    assert done(0, 999, hourly=True) == [180, 190, 250, 1_000, 1_060, 1_120]
+    assert done(60, 250, hourly=True) == [180, 190, 1_060, 1_120]
     assert done(60, 120, hourly=True) == [1_060]
-    assert done(0, 999, hourly=False) == [121, 125, 190, 250, 1_000, 1_060]
-    assert done(125, 250, hourly=False) == [125, 190]
-    assert len(done(0, 999, hourly=False, queues=None)) == 12
+    assert done(0, 999, hourly=False) == [121, 125, 180, 190, 250, 1_000, 1_060]
+    assert done(125, 250, hourly=False) == [125, 180, 190]
+    assert len(done(0, 999, hourly=False, queues=None)) == 14
     bench.sql("DELETE FROM tenure.rollups WHERE span = 1")
     assert done(0, 999, hourly=False) == [1_000, 1_060, 1_120]
 
@@ -439,9 +468,11 @@ def test_the_next_dead_job_either_way(bench: Workbench) -> None:
     assert bench.first("dead_after", after=uid(1), high=uid(7)) == [uid(3)]
     assert bench.first("dead_after", after=None, high=None) == [uid(1)]
     assert bench.first("dead_after", after=uid(3), high=uid(4)) == [None]
+    assert bench.first("dead_after", after=uid(3), high=uid(5)) == [uid(5)]
     assert bench.first("dead_before", before=uid(7), low=uid(1)) == [uid(5)]
     assert bench.first("dead_before", before=None, low=None) == [uid(7)]
     assert bench.first("dead_before", before=uid(5), low=uid(4)) == [None]
+    assert bench.first("dead_before", before=uid(5), low=uid(3)) == [uid(3)]
 
 
 def test_the_next_job_of_a_flow_or_of_a_parent_either_way(bench: Workbench) -> None:
@@ -453,10 +484,12 @@ def test_the_next_job_of_a_flow_or_of_a_parent_either_way(bench: Workbench) -> N
         between = uid(first + 2)
         for after, high, found in (
             (None, None, uid(first)), (uid(first), None, second), (second, None, third), (second, uid(first + 3), None),
+            (None, uid(first), uid(first)), (uid(first), second, second),
         ):  # fmt: skip
             assert bench.first("kin_after", after=after, high=high, **kin) == [found]
         for before, low, found in (
             (None, None, fourth), (fourth, None, third), (third, None, second), (third, between, None),
+            (fourth, third, third), (None, fourth, fourth),
         ):  # fmt: skip
             assert bench.first("kin_before", before=before, low=low, **kin) == [found]
 
@@ -490,8 +523,8 @@ def test_the_pulse_counts_up_to_its_cap(bench: Workbench) -> None:
     number = iter(range(1, 99))
     for name, state, more in (
         ("r", "ready", {}), ("r", "ready", {"run_at": NOW - 7}), ("r", "ready", {"run_at": NOW - 3}),
-        ("s", "scheduled", {"run_at": NOW + 1}), ("s", "scheduled", {"run_at": NOW - 5}), ("r", "scheduled", {"run_at": NOW - 9}),
-        ("u", "running", {"lease_until": NOW + 1, "group_key": "0"}), ("u", "running", {"lease_until": NOW - 5}),
+        ("s", "scheduled", {"run_at": NOW + 1}), ("s", "scheduled", {"run_at": NOW - 4}), ("r", "scheduled", {"run_at": NOW - 9}),
+        ("u", "running", {"lease_until": NOW + 1, "group_key": "0"}), ("u", "running", {"lease_until": NOW - 4}),
         ("v", "running", {"lease_until": NOW - 9}), ("a", "running", {"lease_until": NOW + 2}),
         ("w", "waiting", {"group_key": "g"}), ("w", "waiting", {"group_key": "h"}), ("x", "waiting", {"group_key": "a"}),
         ("e", "done", {"run_at": NOW - 9}), ("f", "dead", {}), ("g", "dead", {}), ("g", "dead", {}),
@@ -505,7 +538,9 @@ def test_the_pulse_counts_up_to_its_cap(bench: Workbench) -> None:
 
     def pulse(cap: int) -> dict[tuple[str, str], int]:
         rows = bench.ask("pulse", cap=cap, most=10**9, margin=4, now=NOW).rows
-        return {(what, name): int(n) for what, name, n in rows if what not in ("now", "quota")}
+        found = {(what, name): int(n) for what, name, n in rows if what not in ("now", "quota")}
+        assert len(found) + 2 == len(rows), "something is told twice"
+        return found
 
     always = {
         ("ready", two): 1, ("ready", three): 1, ("oldest", one): NOW - 7, ("oldest", two): NOW - 1, ("oldest", three): NOW - 1,
