@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 
 import tenure
 from tenure import query
@@ -16,7 +17,7 @@ from tenure.duration import parse, spell
 from tenure.gateway.registry import GatewayRefused, look
 from tests.cli.files import SETTINGS
 from tests.proof import depth
-from tests.proof.data.mutating import mutants
+from tests.proof.data.writing import RIGHT_FILTERS, SHAPES, each, nearly
 from tests.proof.tally import Tally
 
 _NOW = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
@@ -122,11 +123,29 @@ def test_whatever_is_written_is_understood_or_refused_in_words(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, tally: Tally
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    count = depth.of(test=300, proof=10_000, torture=100_000) // {"toml": 5, "cron": 10}.get(target, 1)
-    texts = mutants(TARGETS[target][1], count, random.Random(f"{seed}-words-{target}"))
-    understood = sum(attempt(target, text) for text in texts)
-    assert understood
-    tally(texts=count, understood=understood)
+    count = depth.of(test=200, proof=5_000, torture=40_000) // {"toml": 5, "cron": 10}.get(target, 1)
+    told: Counter[bool] = Counter()
+
+    def check(text: str) -> None:
+        told[attempt(target, text)] += 1
+
+    each(SHAPES[target](TARGETS[target][1]), count, f"{seed}-words-{target}", check)
+    assert told[True]
+    tally(texts=told.total(), understood=told[True])
+
+
+def test_what_fails_is_made_as_small_as_it_goes() -> None:
+    failed: list[str] = []
+
+    def check(text: str) -> None:
+        if "h" in text:
+            failed.append(text)
+            raise ValueError(text)
+
+    with pytest.raises(ValueError, match="h"):
+        each(SHAPES["duration"](DURATIONS), 300, "small", check)
+    assert len(failed[0]) > len(failed[-1])
+    assert len(failed[-1]) <= len("168h")
 
 
 SAMPLE = [
@@ -139,21 +158,26 @@ SAMPLE = [
 
 @pytest.mark.timeout(400)
 def test_every_store_answers_a_filter_alike(direct: dict[str, str], seed: int, tally: Tally) -> None:
-    rng = random.Random(f"{seed}-words-stores")
     queues = {name: tenure.open(url) for name, url in direct.items()}
     names = {
         name: {answer.id: n for n, answer in enumerate(q.enqueue_many(SAMPLE))} for name, q in queues.items()
     }
-    asked = 0
-    for text in mutants((*FILTERS, "kind:slow", "payload.user.id:7", "state:ready", "-kind:mail"), depth.of(test=400, proof=6_000), rng):  # fmt: skip
+    told: Counter[bool] = Counter()
+
+    def check(text: str) -> None:
         try:
             which = query.parse(text)
         except tenure.FilterError:
-            continue
+            told[False] += 1
+            return
         found = {name: {names[name][j.id] for j in q.list(which)} for name, q in queues.items()}
         assert found["sqlite"] == found["shared"] == found["postgres"], (text, found)
-        asked += 1
+        told[True] += 1
+
+    known = st.sampled_from((*FILTERS, "kind:slow", "payload.user.id:7", "state:ready", "-kind:mail"))
+    texts = RIGHT_FILTERS | nearly(known) | SHAPES["filter"](FILTERS)
+    each(texts, depth.of(test=250, proof=4_000), f"{seed}-words-stores", check)
     for q in queues.values():
         q.close()
-    assert asked
-    tally(filters=asked)
+    assert told[True]
+    tally(filters=told[True])
