@@ -251,6 +251,27 @@ def test_a_file_that_was_there_keeps_its_rights(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("more", ["", SHARED], ids=["own", "shared"])
+def test_no_connection_maps_the_file_into_memory(tmp_path: Path, more: str) -> None:
+    """A map of a file that is cut short, or whose disk fails, ends the process instead of one call."""
+    path = tmp_path / "jobs.db"
+    store = opened(f"sqlite:///{path}{more}")
+    try:
+        with tenure.Queue(store) as q:
+            for _ in range(2):
+                apart, let_go = store._connect_apart()
+                links = [store._link(0), store._link(1), apart]
+                # SQLite answers nothing where the system it is on knows no maps at all.
+                assert [link.query("PRAGMA mmap_size", {}) for link in links] == [[(0,)]] * 3
+                apart.close()
+                let_go()
+                q.enqueue_many([tenure.NewJob(kind="k", payload="x" * 5_000) for _ in range(200)])
+                assert len(q.claim(50)) == 50
+                assert str(path) not in Path("/proc/self/maps").read_text().replace(f"{path}-shm", "")
+    finally:
+        store.close()
+
+
 def test_a_new_file_is_durable_in_every_write(file_url: str) -> None:
     store = opened(file_url)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from contextvars import ContextVar
 
@@ -149,3 +150,21 @@ def test_an_app_that_no_child_can_import_fails_an_isolated_job_and_says_why(hous
     job = alone.enqueue()
     house.start()
     assert "define it in a module or a script" in str(house.ended(job).error)
+
+
+def test_a_worker_has_a_name_of_its_own_every_time_it_starts(house: House) -> None:
+    """Orchestrators give host names and process numbers again; a claim of the one before must not be taken for its successor's."""
+
+    @house.app.job
+    async def mine() -> None: ...
+
+    told = []
+    for _ in range(3):
+        job = mine.enqueue()
+        working = house.start()
+        told.append(str(house.ended(job).worker))
+        assert told[-1] == working.worker.name
+        working.stop()
+    host, number = socket.gethostname(), os.getpid()
+    assert len(set(told)) == 3
+    assert all(name.startswith(f"{host}:{number}:") for name in told)
