@@ -199,7 +199,8 @@ def test_a_job_is_replayed_as_new_or_as_it_was(bench: Workbench, anew: bool) -> 
     bench.job(1, "dead", settled_epoch=3, outcome="bury", trace=",2:fail,", **was)
     bench.job(2, "dead", group_key="g", settled_epoch=3, trace=",2:fail,", **was)
     bench.job(3, "dead", outcome="bury", trace=",2:fail,", **was)
-    bench.ask("replay", ids=pack(*({"id": uid(n)} for n in (1, 2, 3))), anew=anew, now=NOW)
+    ids = pack(*({"id": uid(n)} for n in (1, 2, 3)))
+    bench.ask("replay", ids=ids, anew=anew, run_at=None, delay=None, now=NOW)
     now = (0, 0, None, None) if anew else tuple(was.values())
     found = bench.sql(
         "SELECT state, trace, attempt, crashes, started_at, expires_at FROM tenure.jobs ORDER BY id"
@@ -207,6 +208,15 @@ def test_a_job_is_replayed_as_new_or_as_it_was(bench: Workbench, anew: bool) -> 
     assert found == [
         ("ready", ",2:fail,3:bury,", *now), ("waiting", ",2:fail,", *now), ("ready", ",2:fail,", *now),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("delay", "groups"), [(None, ["g"]), (5, [None])])
+def test_a_group_is_told_of_a_replay_that_waits_in_its_line(
+    bench: Workbench, delay: int | None, groups: list[str | None]
+) -> None:
+    bench.job(1, "dead", group_key="g")
+    told = bench.ask("replay", ids=pack({"id": uid(1)}), anew=True, run_at=None, delay=delay, now=NOW)
+    assert [row[1] for row in told.rows] == groups
 
 
 def test_dead_jobs_are_discarded_and_restored(bench: Workbench) -> None:
