@@ -93,7 +93,10 @@ class Search:
         # What kills a mutant on one store mostly kills its like on the other.
         other: StoreName = "postgres" if store == "sqlite" else "sqlite"
         lines = read_table(other).items()
-        self._mirrored = {n: line.test.replace(f"{other}-sync", f"{store}-sync") for n, line in lines}
+        self._mirrored = {
+            n: line.test.replace(f"{other}-sync", f"{store}-sync").replace(f"[{other}", f"[{store}")
+            for n, line in lines
+        }
         self._only = [word for word in words if not word.startswith("--")]
         shard, _, shards = next(
             (w.removeprefix("--share=") for w in words if w.startswith("--share=")), "0/1"

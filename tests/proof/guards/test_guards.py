@@ -70,6 +70,7 @@ def test_rules_find_what_guards_a_statement() -> None:
         "take.sql:order-1": "ORDER BY j.run_at → j.run_at DESC",
         "take.sql:order-2": "ORDER BY j.seq DESC → j.seq",
         "take.sql:limit-1": "LIMIT :limit → LIMIT -1",
+        "take.sql:more-1": "LIMIT :limit → :limit + 1",
         "take.sql:edge-1": "j.expires_at > :now: > → >=",
         "take.sql:or-1": "j.state = 'ready' AND (j.expires_at IS NULL OR j.expires_at > :now): AND → OR",
         "take.sql:or-2": "(j.expires_at IS NULL OR j.expires_at > :now) AND j.run_at BETWEEN :low AND :high: AND → OR",

@@ -173,6 +173,7 @@ def test_crashes_of_late(bench: Workbench) -> None:
     assert bench.ask("crashes", age=10, look=99, now=NOW).rows == [(3, 2, NOW - 1)]
     # The newest jobs are looked at: of these two neither crashed of late.
     assert bench.ask("crashes", age=10, look=2, now=NOW).rows == [(0, 0, None)]
+    assert bench.ask("crashes", age=10, look=4, now=NOW).rows == [(1, 1, NOW - 2)]
 
 
 def test_who_holds_a_group(bench: Workbench) -> None:

@@ -6,6 +6,7 @@
 - `when`: the only condition of a CASE WHEN is true, so that what comes after it is never reached;
 - `one`: LIMIT 1 bounds nothing; SQLite takes the first row of a subquery that stands for a value in any case, so there such a
   one is left alone;
+- `more`: any other LIMIT lets one more through;
 - `nulls`: rows without a value come at the other end, the others as they did.
 """
 
@@ -34,11 +35,12 @@ def weaker(tree: Group, text: str, store: str) -> Iterator[Change]:
         yield from _edges(group, text)
         yield from _nulls(group, text)
         for region in regions(group):
+            yield from _ors(region, text)
             if region.after in _DECIDES:
                 yield from _fences(region, text)
-                yield from _ors(region, text)
             if region.after == "WHEN":
                 yield from _when(group, region, text)
+        yield from _mores(group, text)
     yield from _ones(tree, "FROM", store)
 
 
@@ -92,6 +94,15 @@ def _ones(group: Group, before: str, store: str) -> Iterator[Change]:
     for n, item in enumerate(group.items):
         if isinstance(item, Group):
             yield from _ones(item, keyword(group.items[n - 1]) if n else "", store)
+
+
+def _mores(group: Group, text: str) -> Iterator[Change]:
+    for region in regions(group):
+        if region.after == "LIMIT" and region.items:
+            start, end = region.items[0].start, region.items[-1].end
+            said = text[start:end]
+            if said != "1":
+                yield Change("more", start, end, f"{said} + 1", f"LIMIT {said} → {said} + 1")
 
 
 def _nulls(group: Group, text: str) -> Iterator[Change]:
