@@ -189,8 +189,13 @@ class Fleet:
     def blame(self, flight: set[tuple[int, int]]) -> None:
         """These claims were in flight in a process that died; what it had settled before is none of them."""
         for seq, epoch in flight:
-            for (job_id,) in self._world.database.see("SELECT id FROM tenure_jobs WHERE seq = ?", seq):
+            # One whose lease ran out may have been done by others since, and be gone; another may have its number then.
+            for job_id, gone in self._world.database.see(
+                "SELECT id, went_at FROM all_jobs WHERE seq = ?", seq
+            ):
                 claim = (job_id, epoch)
+                if gone and claim not in self._world.begun:
+                    continue
                 if claim not in self._world.database.fences and claim not in self._blamed:
                     self._blamed.add(claim)
                     self.crashes[job_id] += 1
