@@ -69,6 +69,8 @@ class Fleet:
         self.kills = 0
         self.crashes: Counter[str] = Counter()
         """How many claims on each job were in flight in a process that died."""
+        self.stood: Counter[str] = Counter()
+        """How many claims on each job a worker held when it was made to stand still."""
         self._blamed: set[tuple[str, int]] = set()
         self._leaving = Flag(world.hub)
 
@@ -102,7 +104,8 @@ class Fleet:
         """A worker's process is stopped for a while, as by SIGSTOP, while it holds something if it can be waited for."""
         place = self._one(draw, patient=True)
         if place is not None:
-            process, _ = self.workers[place]
+            process, worker = self.workers[place]
+            self.stood.update(claim.id for claim in worker._held)
             until = self._hub.now + draw.choice((10.0, 50.0, 100.0, 200.0))
             for one in (process, *process.children):
                 one.stands_still_until = until

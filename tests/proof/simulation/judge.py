@@ -36,22 +36,24 @@ class Verdict(NamedTuple):
 def judge(world: World) -> Verdict:
     """Raise for whatever does not hold. Jobs that have ended may be gone; they are judged as they were then."""
     see = world.database.see
-    columns = "id, seq, kind, state, crashes, reason, created_at, run_at"
+    columns = "id, seq, kind, state, crashes, reason, created_at, run_at, went_at"
     jobs = {row[0]: row for row in see(f"SELECT {columns} FROM all_jobs")}
     lost = [job_id for job_id in world.acked if job_id not in jobs]
     if lost:
         raise JobsLost(lost, f"acknowledged and not there: {lost}")
     absolved = {job_id for (job_id,) in see("SELECT job_id FROM all_attempts WHERE error_kind = 'LeaseLost'")}
-    for job_id, seq, kind, state, crashes, reason, created_at, run_at in jobs.values():
-        about = f"{kind} {seq} ({job_id}): {state}, {reason}, {crashes} crashes, in flight in {world.fleet.crashes[job_id]}"
+    for job_id, seq, kind, state, crashes, reason, created_at, run_at, went_at in jobs.values():
+        # Who was taken for dead and is not takes the crash back when it goes on, unless the job has gone by then.
+        deaths = world.fleet.crashes[job_id] + (0 if went_at is None else world.fleet.stood[job_id])
+        about = f"{kind} {seq} ({job_id}): {state}, {reason}, {crashes} crashes, in flight in {deaths}"
         fired_late = kind in {"tick", "tock"} and created_at >= world.rested_at * 1_000_000
         back_late = job_id in absolved and run_at >= world.rested_at * 1_000_000
         assert state in _ENDED or (state == "ready" and (fired_late or back_late)), (
             f"it has not ended: {about}"
         )
-        assert crashes <= world.fleet.crashes[job_id], f"blamed for a crash it had no part in: {about}"
+        assert crashes <= deaths, f"blamed for a crash it had no part in: {about}"
         if reason == "poison":
-            assert world.fleet.crashes[job_id] >= 3, f"convicted too soon: {about}"
+            assert deaths >= 3, f"convicted too soon: {about}"
         if kind == "poison":
             assert state != "done", about
             lives = 1 + world.database.replayed[job_id]
