@@ -47,7 +47,7 @@ def command(app: str | None, url: str | None, config: str, offline: bool, as_jso
     if app is not None and url is not None:
         raise Misused("APP and --url both say where the jobs are; give one of the two")
     try:
-        found = examine(place_of(url, app), config=None if offline else config)
+        found = examine(place_of(url, app), config=config, ask=not offline)
     except StoreURLError as error:
         raise Misused(str(error)) from None
     if as_json:

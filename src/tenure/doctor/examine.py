@@ -38,23 +38,27 @@ def examine(
     url: str,
     *,
     config: str | GatewaySettings | None = None,
+    ask: bool = True,
     limits: Limits | None = None,
     machine: Callable[[], int] = machine_micros,
 ) -> list[Finding]:
     """Everything that was found about the store at this URL, the worst last.
 
-    `config` is a gateway's settings, or names their file: its webhooks are asked about, too. `machine` is this machine's clock.
+    `config` is a gateway's settings, or names their file: what its sources were sent is told, too, and Telegram is asked about its
+    bots, unless `ask` says not to. `machine` is this machine's clock.
     """
     known = limits or Limits()
-    found = list(_store(url, known, machine))
-    if config is not None:
+    found = list(_store(url, known, machine, config))
+    if config is not None and ask:
         from tenure.doctor.webhooks import webhooks
 
         found += _looked("webhook", lambda: webhooks(config, known, machine), known.check)[0]
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
-def _store(url: str, limits: Limits, machine: Callable[[], int]) -> Iterator[Finding]:
+def _store(
+    url: str, limits: Limits, machine: Callable[[], int], config: str | GatewaySettings | None
+) -> Iterator[Finding]:
     place = locate(url)
     if isinstance(place, SqlitePlace):
         yield from _looked("disk", partial(file.disk, place, limits), limits.check)[0]
@@ -71,7 +75,7 @@ def _store(url: str, limits: Limits, machine: Callable[[], int]) -> Iterator[Fin
         return
     patient = Patient(place, store, limits, machine)
     answers = True
-    for name, check in _checks(patient):
+    for name, check in _checks(patient, config):
         some, came_back = _looked(name, check, limits.check)
         answers = answers and came_back
         yield from some
@@ -81,7 +85,7 @@ def _store(url: str, limits: Limits, machine: Callable[[], int]) -> Iterator[Fin
         threading.Thread(target=store.close, name="doctor-close", daemon=True).start()
 
 
-def _checks(patient: Patient) -> Iterator[tuple[str, Check]]:
+def _checks(patient: Patient, config: str | GatewaySettings | None) -> Iterator[tuple[str, Check]]:
     place = patient.place
     if isinstance(place, PostgresPlace):
         yield from ((name, partial(check, patient)) for name, check in _SERVER)
@@ -92,6 +96,14 @@ def _checks(patient: Patient) -> Iterator[tuple[str, Check]]:
         yield "durability", partial(file.durability, place)
         yield "mode", partial(file.mode, place)
     yield from ((name, partial(check, patient)) for name, check in _BOTH)
+    if config is not None:
+        yield "deliveries", partial(_deliveries, patient, config)
+
+
+def _deliveries(patient: Patient, config: str | GatewaySettings) -> Iterable[Finding]:
+    from tenure.doctor.deliveries import deliveries
+
+    return deliveries(patient, config)
 
 
 def _looked(name: str, check: Check, limit: float) -> tuple[list[Finding], bool]:

@@ -27,6 +27,7 @@ from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers import GaveUp, Misfit
 from tenure.gateway.intake import Intake, decoded
 from tenure.gateway.jobs import register
+from tenure.gateway.lately import Lately
 from tenure.gateway.limits import HungUp, Receive, Refused, body_of
 from tenure.gateway.registry import Config, Registry, Route, build
 from tenure.job import Enqueued
@@ -61,6 +62,10 @@ class Gateway:
         """Why it did not start, if it was asked to and could not."""
         self._stores = any(route.settings.is_async for route in registry.routes.values())
         self._body = Deadline(registry.body_deadline)
+        # Sync sources alone need no store, and none is opened for a word about them.
+        self._lately = (
+            Lately(self.counters, self.intake.opened.queue, registry.store_deadline) if self._stores else None
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the server's start and end."""
@@ -184,6 +189,8 @@ class Gateway:
                     return
                 await send({"type": "lifespan.startup.complete"})
             else:
+                if self._lately is not None:
+                    await self._lately.leave()
                 self.intake.opened.forget()
                 await self.app.aclose()
                 await send({"type": "lifespan.shutdown.complete"})

@@ -5,8 +5,10 @@ Sources that do not exist are all counted as "", so that a stranger cannot make 
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 
 __all__ = ["BUCKETS", "Counters", "Histogram"]
 
@@ -43,13 +45,21 @@ class Counters:
         """By source: what a sync source's handler gave up on, answered 200."""
         self.acks: dict[str, Histogram] = {}
         """By source: from the request's headers to its answer, for what was answered 200."""
+        self.last: dict[str, tuple[float, int, str | None]] = {}
+        """By source: when the last request was answered, with what status, and why if it was not taken."""
+        self.changed: Callable[[], None] | None = None
+        """Called at the next answer, and then no more: who wants to hear of another sets it again."""
 
     def answered(self, source: str, status: int, seconds: float, reason: str | None) -> None:
         """One request was answered."""
         self.requests[source, status] += 1
+        self.last[source] = (time.time(), status, reason)
         if reason is not None:
             self.rejects[source, reason] += 1
         elif source:
             if source not in self.acks:
                 self.acks[source] = Histogram()
             self.acks[source].add(seconds)
+        if self.changed is not None:
+            changed, self.changed = self.changed, None
+            changed()
