@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
 import tenure
 from tests.dashboard.house import House
 from tests.dashboard.pages.seeding import seed
-from tests.dashboard.pages.tab import Tab
+from tests.dashboard.pages.tab import Tab, opened
 
 
 def _yes(page: Page) -> None:
@@ -28,6 +30,52 @@ def test_what_happens_in_the_store_shows_without_a_reload(tab: Tab, house: House
     other = house.q.enqueue("send_email", {"to": "x@y.z"}, queue="mail")
     expect(page.locator(f'tr[data-id="{other.id}"]')).to_be_visible()
     assert page.evaluate("window.kept") is True
+
+
+def test_each_other_page_shows_what_happens_without_a_reload(
+    browser: Browser, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tenure.dashboard.desk._CALM", 0
+    )  # however long answers take here, they are not kept for it
+    q, served = house.q, house.serve()
+    dead = house.dead("first", flow="night")
+    routes = ("errors", f"job/{dead}", "flow/night", "queues", "workers", "cron", "system")
+    with ExitStack() as stack:
+        # A browser has six connections to a server, and each page listens on one of them.
+        first = [stack.enter_context(opened(browser, f"http://127.0.0.1:{served.port}")) for _ in range(2)]
+        tabs = [
+            *first,
+            *(Tab(first[n % 2].page.context.new_page(), first[0].root) for n in range(len(routes) - 2)),
+        ]
+        errors, job, flow, queues, workers, cron, system = (
+            tab.go(at) for tab, at in zip(tabs, routes, strict=True)
+        )
+        audit = system.locator(".panel", has_text="Who did what").locator("tbody tr")
+        before = {errors.locator(".group"): 1, flow.locator(".gantt-row"): 1, queues.locator("tr[data-queue]"): 1, workers.locator(".empty"): 1, cron.locator(".empty"): 1, audit: 0}  # fmt: skip
+        for there, count in before.items():
+            expect(there).to_have_count(count)
+        expect(job.locator(".explain .state")).to_have_text("dead")
+        for tab in tabs:
+            tab.page.evaluate("window.kept = true")
+        q.beat("host-7", about='{"running": 1, "lines": ["*:5"]}')
+        q.schedule("digest", "@yearly", "digest")
+        q.add_audit("somebody", "retry", "all of it")
+        q.pause("default")
+        house.dead("second", queue="other")
+        q.replay(dead)
+        q.enqueue("third", queue="fresh", flow="night")
+        expect(errors.locator(".group")).to_have_count(2)
+        expect(job.locator(".explain .state")).to_have_text("ready")
+        expect(flow.locator(".gantt-row")).to_have_count(2)
+        expect(queues.locator("tr[data-queue]")).to_have_count(3)
+        expect(queues.locator('tr[data-queue="default"] .state-paused')).to_be_visible()
+        expect(workers.locator("tbody tr", has_text="host-7")).to_be_visible()
+        expect(cron.locator('[data-cron="digest"]')).to_be_visible()
+        expect(audit).to_have_count(1)
+        for tab in tabs:
+            assert tab.page.evaluate("window.kept") is True
+            tab.clean()
 
 
 def test_a_hidden_page_listens_to_nothing(tab: Tab, house: House) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+
 from playwright.sync_api import Browser, expect
 
 import tenure
@@ -86,15 +87,63 @@ def test_the_filter_box_completes_says_where_a_mistake_is_and_makes_an_address(
     tab.complaints.clear()  # a browser notes each 400 by itself
 
 
-@pytest.mark.parametrize(("typed", "lands"), [("err", "#/errors"), ("state:ready", "#/jobs?q=state%3Aready"), ("queue mail", "#/jobs?q=queue%3Amail")])  # fmt: skip
-def test_the_palette_finds_pages_filters_and_queues(
-    browser: Browser, light: House, typed: str, lands: str
-) -> None:
-    seed(light)
-    served = light.serve()
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("overview")
-        expect(page.locator(".tile").first).to_be_visible()
+def test_errors_are_walked_snoozed_retried_and_discarded_by_keys(tab: Tab, house: House) -> None:
+    house.dead("first")
+    house.dead("second")
+    page = tab.go("errors")
+    groups, question = page.locator(".group"), page.locator("dialog[open] h2")
+    expect(groups).to_have_count(2)
+    for key, here in (("j", 0), ("j", 1), ("j", 1), ("k", 0)):
+        page.keyboard.press(key)
+        expect(groups.nth(here)).to_have_class(re.compile(r"\bhere\b"))
+    page.keyboard.press("x")
+    expect(question).to_have_text("Snooze this error")
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(question).to_have_text("Discard all 1 job?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast", has_text="1 job was discarded")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    expect(question).to_have_text("Retry all 1 job?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast", has_text="1 job was started anew")).to_be_visible()
+    assert {state: n for state, n in house.q.count().states.items() if n} == {"cancelled": 1, "ready": 1}
+    page.keyboard.press("?")
+    expect(page.locator("dialog[open]")).to_contain_text("snooze an error")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    expect(page.locator(".explain")).to_be_visible()
+
+
+def test_a_job_is_retried_and_cancelled_by_keys(tab: Tab, house: House) -> None:
+    page = tab.go(f"job/{house.dead('send')}")
+    state, question = page.locator(".explain .state"), page.locator("dialog[open] h2")
+    expect(state).to_have_text("dead")
+    page.keyboard.press("c")  # it has ended: there is nothing to cancel
+    expect(question).to_have_count(0)
+    page.keyboard.press("r")
+    expect(question).to_have_text("Retry 1 job?")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    page.keyboard.press("r")
+    page.keyboard.press("Enter")
+    expect(state).to_have_text("ready")
+    page.keyboard.press("c")
+    expect(question).to_have_text("Cancel 1 job?")
+    page.keyboard.press("Enter")
+    expect(state).to_have_text("cancelled")
+    page.keyboard.press("?")
+    expect(page.locator("dialog[open]")).to_contain_text("find anything")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+
+def test_the_palette_finds_pages_filters_and_queues(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("overview")
+    expect(page.locator(".tile").first).to_be_visible()
+    for typed, lands in (("err", "#/errors"), ("state:ready", "#/jobs?q=state%3Aready"), ("queue mail", "#/jobs?q=queue%3Amail")):  # fmt: skip
         page.keyboard.press("Control+k")
         page.locator(".palette input").fill(typed)
         expect(page.locator(".palette li").first).to_contain_text(
@@ -102,27 +151,23 @@ def test_the_palette_finds_pages_filters_and_queues(
         )
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/{lands}")
-        tab.clean()
 
 
-def test_the_palette_asks_before_it_pauses_a_queue(browser: Browser, light: House) -> None:
-    seed(light)
-    served = light.serve()
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("overview")
-        expect(page.locator(".tile").first).to_be_visible()
-        for answer, paused in (("Escape", False), ("Enter", True)):
-            page.keyboard.press("Control+k")
-            page.locator(".palette input").fill("pause queue mail")
-            expect(page.locator(".palette li").first).to_have_text("Pause queue mail")
-            page.keyboard.press("Enter")
-            expect(page.locator("dialog[open] h2")).to_have_text("Pause the queue mail?")
-            assert "mail" not in light.q.paused()
-            page.keyboard.press(answer)
-            expect(page.locator("dialog[open]")).to_have_count(0)
-            expect(page.locator(".toast")).to_have_count(int(paused))
-            assert ("mail" in light.q.paused()) == paused
-        page.get_by_role("button", name="Undo").click()
-        expect(page.locator(".toast", has_text="claimed from again")).to_be_visible()
-        assert "mail" not in light.q.paused()
-        tab.clean()
+def test_the_palette_asks_before_it_pauses_a_queue(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("overview")
+    expect(page.locator(".tile").first).to_be_visible()
+    for answer, paused in (("Escape", False), ("Enter", True)):
+        page.keyboard.press("Control+k")
+        page.locator(".palette input").fill("pause queue mail")
+        expect(page.locator(".palette li").first).to_have_text("Pause queue mail")
+        page.keyboard.press("Enter")
+        expect(page.locator("dialog[open] h2")).to_have_text("Pause the queue mail?")
+        assert "mail" not in house.q.paused()
+        page.keyboard.press(answer)
+        expect(page.locator("dialog[open]")).to_have_count(0)
+        expect(page.locator(".toast")).to_have_count(int(paused))
+        assert ("mail" in house.q.paused()) == paused
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast", has_text="claimed from again")).to_be_visible()
+    assert "mail" not in house.q.paused()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 import tenure
 from tests.dashboard.house import VIEWER, House
@@ -56,6 +57,60 @@ def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None
         assert page.locator('a[href^="javascript"]').count() == 0, route
     page = tab.go(f"job/{seeded.dead}")
     expect(page.locator("pre.trace")).to_contain_text("<img src=x onerror=window.hurt=1>")
+
+
+def _harmless(page: Page) -> None:
+    made = ", ".join(f"{where} {what}" for where in ("dialog", ".toasts") for what in ("img", "iframe", "script", "svg", "[onerror]", "[onload]"))  # fmt: skip
+    assert page.locator(made).count() == 0
+    assert page.locator('a[href^="javascript"]').count() == 0
+    assert page.evaluate("window.hurt") is None
+
+
+def test_markup_in_what_the_palette_offers_and_in_what_is_asked_and_said_stays_text(
+    tab: Tab, house: House
+) -> None:
+    words = " ".join(CORPUS)
+    seeded = seed(house, words)
+    for bad in CORPUS:
+        house.q.enqueue("work", queue=bad[:60])
+    page = tab.go("overview")
+    expect(page.locator(".tile").first).to_be_visible()
+    for bad in CORPUS:
+        page.keyboard.press("Control+k")
+        page.locator(".palette input").fill(f"pause queue {bad[:60]}")
+        offered = page.locator(
+            ".palette li", has_text=f"Pause queue {bad[:60]}"
+        ).last  # before it may stand a filter
+        expect(offered).to_be_visible()
+        _harmless(page)
+        offered.click()
+        expect(page.locator("dialog[open] h2")).to_have_text(f"Pause the queue {bad[:60]}?")
+        _harmless(page)
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.locator(".palette input").fill(f"kind:{words}")  # as a filter of one's own
+    expect(page.locator(".palette li").first).to_contain_text("<script>")
+    _harmless(page)
+    page.keyboard.press("Escape")
+    page = tab.go("jobs?q=state:dead")
+    page.get_by_role("button", name="Retry all").click()
+    expect(page.locator("dialog[open] .sample")).to_contain_text("<script>window.hurt=1</script>")
+    _harmless(page)
+    page.keyboard.press("Escape")
+    page = tab.go(f"job/{seeded.dead}")
+    page.get_by_role("button", name="Retry with edited payload").click()
+    expect(page.locator("dialog[open] textarea")).to_have_value(re.compile("<script>"))
+    page.locator("dialog[open] textarea").fill(words)
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast .problem")).to_contain_text("payload")
+    _harmless(page)
+    tab.complaints.clear()  # a browser notes each 400 by itself
+    page = tab.go("queues")
+    page.locator("tr[data-queue]", has_text=CORPUS[1][:60]).get_by_role("button", name="Pause").click()
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast", has_text="is paused")).to_contain_text(CORPUS[1][:60])
+    _harmless(page)
 
 
 def test_a_viewer_sees_everything_and_is_offered_no_action(browser: Browser, light: House) -> None:

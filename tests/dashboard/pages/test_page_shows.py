@@ -25,41 +25,41 @@ def _clipboard(page: Page) -> str:
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
-def test_a_worker_is_shown_with_its_memory_and_its_version(browser: Browser, light: House) -> None:
-    @light.app.job
+def test_a_worker_is_shown_with_its_memory_and_its_version(tab: Tab, house: House) -> None:
+    @house.app.job
     async def nothing() -> None:
         pass
 
-    worker = Working(light.app, {"concurrency": 3})
-    served = light.serve()
+    worker = Working(house.app, {"concurrency": 3})
     try:
-        with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-            row = tab.go("workers").locator("tbody tr")
-            expect(row.locator("[data-memory]")).to_have_text(re.compile(r"^\d+ MB$|GB$"))
-            expect(row.locator("[data-version]")).to_contain_text(f"tenure {tenure.__version__}, Python 3.")
-            expect(row.locator("[data-started]")).to_have_text(
-                re.compile(r"^started \d+ \w+ ago$|^started now$")
-            )
-            assert row.locator("[data-started]").evaluate(
-                "one => one.getBoundingClientRect().right <= one.closest('td').getBoundingClientRect().right"
-            )
-            tab.clean()
+        row = tab.go("workers").locator("tbody tr")
+        expect(row.locator("[data-memory]")).to_have_text(re.compile(r"^\d+ MB$|GB$"))
+        expect(row.locator("[data-version]")).to_contain_text(f"tenure {tenure.__version__}, Python 3.")
+        expect(row.locator("[data-started]")).to_have_text(re.compile(r"^started \d+ \w+ ago$|^started now$"))
+        assert row.locator("[data-started]").evaluate(
+            "one => one.getBoundingClientRect().right <= one.closest('td').getBoundingClientRect().right"
+        )
     finally:
         worker.stop()
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("house", "size", "scheme"),
+    [("postgres", DESKTOP, "dark"), ("sqlite", PHONE, "light")],
+    indirect=["house"],
+    ids=["postgres-desktop", "sqlite-phone"],
+)
 def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_counts(
-    browser: Browser, light: House, size: tuple[int, int], scheme: Literal["dark", "light"]
+    browser: Browser, house: House, size: tuple[int, int], scheme: Literal["dark", "light"]
 ) -> None:
-    seed(light)
-    light.q.beat("w1", kinds=["crawl"], about='{"running": 2, "lines": ["*:5"]}')
-    light.q.schedule("digest", "@yearly", "digest", max_attempts=1)
-    light.q.run_schedule("digest")
-    [claim] = light.q.claim(kinds=["digest"])
-    light.q.settle(claim, tenure.Fail("no"))
-    light.q.sample()
-    served = light.serve()
+    seed(house)
+    house.q.beat("w1", kinds=["crawl"], about='{"running": 2, "lines": ["*:5"]}')
+    house.q.schedule("digest", "@yearly", "digest", max_attempts=1)
+    house.q.run_schedule("digest")
+    [claim] = house.q.claim(kinds=["digest"])
+    house.q.settle(claim, tenure.Fail("no"))
+    house.q.sample()
+    served = house.serve()
     with opened(browser, f"http://127.0.0.1:{served.port}", size=size, scheme=scheme) as tab:
         page = tab.go("overview")
         expect(page.locator(".chart canvas")).to_have_count(7)
@@ -99,8 +99,11 @@ def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, 
             expect(row.locator("td").nth(4)).to_have_text("4")
             expect(row.locator("td").nth(5)).to_contain_text("200 3")
             expect(row.locator("td").nth(7)).to_have_text("1")
+            body = body_of("telegram", update_id=9)
+            assert behind.post("telegram", body, headers_of("telegram", body)).status == 200
+            expect(row.locator("td").nth(4)).to_have_text("5")  # by itself
             row.get_by_role("link", name="telegram").click()
-            expect(tab.page.locator("tbody tr")).to_have_count(2)
+            expect(tab.page.locator("tbody tr")).to_have_count(3)
             tab.clean()
     finally:
         behind.close()
@@ -146,40 +149,34 @@ def test_each_run_of_a_job_that_was_started_anew_is_a_line_and_a_bar_of_its_own(
 
 
 def test_a_flow_of_many_jobs_is_shown_in_parts(
-    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
+    tab: Tab, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["tenure.dashboard.api.flow"], "_MOST", 3)
     monkeypatch.setattr(sys.modules["tenure.dashboard.api.job"], "_CHILDREN", 3)
-    root = light.q.enqueue("root", flow="night").id
+    root = house.q.enqueue("root", flow="night").id
     for _ in range(4):
-        light.q.enqueue("leaf", flow="night", parent=root)
-    served = light.serve()
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("flow/night")
-        expect(page.locator("[data-part]")).to_contain_text("The newest 3 jobs of this flow")
-        page.get_by_role("link", name="Older").click()
-        expect(page.locator(".gantt-row")).to_have_count(2)
-        page.get_by_role("link", name="The newest").click()
-        expect(page.locator(".gantt-row")).to_have_count(3)
-        page = tab.go(f"job/{root}")
-        expect(page.locator("h2", has_text="The newest 3 of the jobs it made")).to_be_visible()
-        tab.clean()
+        house.q.enqueue("leaf", flow="night", parent=root)
+    page = tab.go("flow/night")
+    expect(page.locator("[data-part]")).to_contain_text("The newest 3 jobs of this flow")
+    page.get_by_role("link", name="Older").click()
+    expect(page.locator(".gantt-row")).to_have_count(2)
+    page.get_by_role("link", name="The newest").click()
+    expect(page.locator(".gantt-row")).to_have_count(3)
+    page = tab.go(f"job/{root}")
+    expect(page.locator("h2", has_text="The newest 3 of the jobs it made")).to_be_visible()
 
 
-def test_what_was_done_long_ago_is_shown_page_by_page(browser: Browser, light: House) -> None:
+def test_what_was_done_long_ago_is_shown_page_by_page(tab: Tab, house: House) -> None:
     for number in range(103):
-        light.q.add_audit("somebody", "retry", f"deed {number:03}")
-    served = light.serve()
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("system")
-        rows = page.locator(".panel", has_text="Who did what").locator("tbody tr")
-        expect(rows).to_have_count(100)
-        page.get_by_role("button", name="Older").click()
-        expect(rows).to_have_count(3)
-        expect(rows.last).to_contain_text("deed 000")
-        page.get_by_role("button", name="Newest").click()
-        expect(rows.first).to_contain_text("deed 102")
-        tab.clean()
+        house.q.add_audit("somebody", "retry", f"deed {number:03}")
+    page = tab.go("system")
+    rows = page.locator(".panel", has_text="Who did what").locator("tbody tr")
+    expect(rows).to_have_count(100)
+    page.get_by_role("button", name="Older").click()
+    expect(rows).to_have_count(3)
+    expect(rows.last).to_contain_text("deed 000")
+    page.get_by_role("button", name="Newest").click()
+    expect(rows.first).to_contain_text("deed 102")
 
 
 def test_the_store_is_named_once(tab: Tab) -> None:
@@ -188,16 +185,13 @@ def test_the_store_is_named_once(tab: Tab) -> None:
 
 
 def test_a_match_far_back_is_looked_for_until_it_is_found(
-    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
+    tab: Tab, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tenure.store.search.STRETCH", 10)
     monkeypatch.setattr(sys.modules["tenure.dashboard.api.jobs"], "LOOK", 10)
-    far = light.q.enqueue("rare").id
-    light.q.enqueue_many([tenure.NewJob(kind="common") for _ in range(60)])
-    served = light.serve()
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("jobs?q=kind:rare")
-        expect(page.locator(f'tr[data-id="{far}"]')).to_be_visible()
-        page = tab.go("jobs?q=kind:none")
-        expect(page.locator(".empty")).to_contain_text("No job matches")
-        tab.clean()
+    far = house.q.enqueue("rare").id
+    house.q.enqueue_many([tenure.NewJob(kind="common") for _ in range(60)])
+    page = tab.go("jobs?q=kind:rare")
+    expect(page.locator(f'tr[data-id="{far}"]')).to_be_visible()
+    page = tab.go("jobs?q=kind:none")
+    expect(page.locator(".empty")).to_contain_text("No job matches")

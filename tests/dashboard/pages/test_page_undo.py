@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 import tenure
 from tenure.dashboard import acting
-from tests.dashboard.house import House
+from tests.dashboard.house import House, Served
 from tests.dashboard.pages.seeding import seed
-from tests.dashboard.pages.tab import Tab, opened
+from tests.dashboard.pages.tab import Tab
 
 DEAD = tenure.Filter(states=["dead"])
 
@@ -34,36 +34,47 @@ def test_jobs_of_an_error_are_discarded_undone_and_one_of_them_restored(tab: Tab
 
 
 def test_the_jobs_of_one_error_are_replayed_and_those_of_another_like_it_are_not(
-    browser: Browser, light: House, monkeypatch: pytest.MonkeyPatch
+    tab: Tab, house: House, page: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Those of the other are a long way between.
     monkeypatch.setattr("tenure.store.search.STRETCH", 2)
     monkeypatch.setattr(sys.modules["tenure.dashboard.api.jobs"], "LOOK", 2)
 
     def dead(file: str) -> str:
-        made = light.q.enqueue("send", max_attempts=1).id
-        [claim] = light.q.claim()
+        made = house.q.enqueue("send", max_attempts=1).id
+        [claim] = house.q.claim()
         trace = f'Traceback (most recent call last):\n  File "/app/{file}.py", line 1, in f\nE: no\n'
-        light.q.settle(claim, tenure.Fail("no", kind="E", traceback=trace))
+        house.q.settle(claim, tenure.Fail("no", kind="E", traceback=trace))
         return made
 
     ids = {file: [dead(file) for _ in range(3)] for file in ("here", "there")}
-    served = light.serve()
-    groups = {row["sample_id"]: row["fingerprint"] for row in served.get("/api/errors").json["groups"]}
+    groups = {row["sample_id"]: row["fingerprint"] for row in page.get("/api/errors").json["groups"]}
     example = ids["here"][-1]
-    assert light.q.replay(example) == "replayed"
-    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
-        page = tab.go("errors")
-        group = page.locator(f'[data-fingerprint="{groups[example]}"]')
-        for button, left in (("Replay one", ids["here"][:1]), ("Replay all", [])):
-            group.get_by_role("button", name=button).click()
-            page.locator("dialog[open] button.yes").click()
-            expect(page.locator(".toast", has_text="was started anew")).to_have_count(2 - len(left))
-            still = {job.id for job in light.q.list(tenure.Filter(states=["dead"]))}
-            assert still == {*left, *ids["there"]}
-        group.get_by_role("button", name="Replay one").click()
-        expect(page.locator(".toast", has_text="None of its jobs is dead any more")).to_be_visible()
-        tab.clean()
+    assert house.q.replay(example) == "replayed"
+    shown = tab.go("errors")
+    group = shown.locator(f'[data-fingerprint="{groups[example]}"]')
+    for button, left in (("Replay one", ids["here"][:1]), ("Replay all", [])):
+        group.get_by_role("button", name=button).click()
+        shown.locator("dialog[open] button.yes").click()
+        expect(shown.locator(".toast", has_text="was started anew")).to_have_count(2 - len(left))
+        still = {job.id for job in house.q.list(DEAD)}
+        assert still == {*left, *ids["there"]}
+    group.get_by_role("button", name="Replay one").click()
+    expect(shown.locator(".toast", has_text="None of its jobs is dead any more")).to_be_visible()
+
+
+def test_a_retry_of_many_is_undone_but_for_what_a_worker_has(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    page.get_by_role("button", name="Retry all").click()
+    expect(page.locator("dialog[open]")).to_contain_text("It can be undone")
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast", has_text="3 jobs were started anew")).to_be_visible()
+    assert len(house.q.claim(2, kinds=["send_email"])) == 2  # one that was ready before, and one of these
+    page.get_by_role("button", name="Undo").click()
+    told = page.locator(".toast", has_text="2 jobs were put back as they were")
+    expect(told).to_contain_text("1 stayed: claimed since")
+    assert house.q.count(DEAD).total == 2
 
 
 def test_what_takes_long_says_how_far_it_is_until_it_ends(

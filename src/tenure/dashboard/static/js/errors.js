@@ -59,6 +59,7 @@ export function Errors({ params, operator }) {
   useKeys({
     j: () => move(Math.min(at + 1, groups.length - 1)), k: () => move(Math.max(at - 1, 0)), Enter: () => here && go(jobHref(here.sample_id)),
     r: () => here && operator && actOnFilter("retry", filterOf(here)), x: () => here && operator && snooze(here),
+    c: () => here && operator && actOnFilter("discard", filterOf(here)),
   });
   const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>

@@ -82,7 +82,8 @@ function Shows({ job, operator }) {
 export function Job({ rest, operator }) {
   const load = useLoad(`jobs/${encodeURIComponent(rest)}`, { every: 1000, idle: 5000 });
   const job = load.data;
-  useKeys({ r: () => operator && job && actOnRows("retry", [job]), c: () => operator && job && actOnRows("cancel", [job]) });
+  const ended = job && ENDED.includes(job.state);
+  useKeys({ r: () => operator && ended && actOnRows("retry", [job]), c: () => operator && job && !ended && actOnRows("cancel", [job]) });
   if (load.error && load.error.status === 404 && !job) return html`<${Page} title="Job"><${Empty} title="There is no such job">It may have been deleted, or retention took it. <a href="#/jobs">Show all jobs</a>.<//><${Problem} error=${load.error} /><//>`;
   return html`<${Shown} load=${load}>${(data) => html`<${Shows} job=${data} operator=${operator} />`}<//>`;
 }

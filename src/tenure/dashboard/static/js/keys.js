@@ -60,7 +60,7 @@ export function startKeys({ palette, help }) {
 
 const HELP = [
   ["/", "filter jobs"], ["Ctrl K", "find anything: pages, queues, filters, actions"], ["j  k", "down and up a list"], ["Enter", "open"],
-  ["x", "select; Shift with a click selects up to there"], ["r", "retry"], ["c", "cancel"], ["Esc", "close, or select nothing"], ["?", "this"],
+  ["x", "select; Shift with a click selects up to there; snooze an error"], ["r", "retry"], ["c", "cancel; discard an error's jobs"], ["Esc", "close, or select nothing"], ["?", "this"],
   ...PAGES.map((one) => [`g ${one.letter}`, one.name]),
 ];
 
