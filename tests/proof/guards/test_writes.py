@@ -201,10 +201,9 @@ def test_a_job_is_replayed_as_new_or_as_it_was(bench: Workbench, anew: bool) -> 
     bench.job(3, "dead", outcome="bury", trace=",2:fail,", **was)
     ids = pack(*({"id": uid(n)} for n in (1, 2, 3)))
     bench.ask("replay", ids=ids, anew=anew, run_at=None, delay=None, now=NOW)
-    now = (0, 0, None, None) if anew else tuple(was.values())
-    found = bench.sql(
-        "SELECT state, trace, attempt, crashes, started_at, expires_at FROM tenure.jobs ORDER BY id"
-    )
+    now = (0, 0, None, None, True) if anew else (*was.values(), False)
+    columns = "state, trace, attempt, crashes, started_at, expires_at, was IS NOT NULL"
+    found = bench.sql(f"SELECT {columns} FROM tenure.jobs ORDER BY id")
     assert found == [
         ("ready", ",2:fail,3:bury,", *now), ("waiting", ",2:fail,", *now), ("ready", ",2:fail,", *now),
     ]  # fmt: skip
