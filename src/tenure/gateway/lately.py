@@ -107,7 +107,12 @@ class Lately:
 
     def _wake(self) -> None:
         """Something was answered; nothing more is heard of it until that was told."""
-        self._timer = asyncio.get_running_loop().call_later(_EVERY, self._due)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # not where requests are served; no answer is to fail of it
+            self._counters.changed = self._wake
+            return
+        self._timer = loop.call_later(_EVERY, self._due)
 
     def _due(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._telling())
