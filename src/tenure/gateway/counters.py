@@ -5,10 +5,11 @@ Sources that do not exist are all counted as "", so that a stranger cannot make 
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
+
+from tenure.clock import machine_micros
 
 __all__ = ["BUCKETS", "Counters", "Histogram"]
 
@@ -53,7 +54,7 @@ class Counters:
     def answered(self, source: str, status: int, seconds: float, reason: str | None) -> None:
         """One request was answered."""
         self.requests[source, status] += 1
-        self.last[source] = (time.time(), status, reason)
+        self.last[source] = (machine_micros() / 1_000_000, status, reason)
         if reason is not None:
             self.rejects[source, reason] += 1
         elif source:

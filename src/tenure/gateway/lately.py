@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 
 from tenure.client.queue import AsyncQueue
+from tenure.clock import machine_micros
 from tenure.gateway.counters import Counters
 
 __all__ = ["Lately", "Seen", "note_of", "rejected", "seen_of"]
@@ -161,5 +161,5 @@ class Lately:
         rejects = {str(key[1]): n for key, n in more.items() if n and key[1] != _TAKEN}
         return Seen(
             at=at, status=status, reason=reason, taken_at=at if more[slug, _TAKEN] else None,
-            rejects={int(time.time() // 60): rejects} if rejects else {},
+            rejects={machine_micros() // 60_000_000: rejects} if rejects else {},
         ), counted  # fmt: skip

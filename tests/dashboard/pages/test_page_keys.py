@@ -127,6 +127,7 @@ def test_a_job_is_retried_and_cancelled_by_keys(tab: Tab, house: House) -> None:
     page.keyboard.press("Escape")
     expect(question).to_have_count(0)
     page.keyboard.press("r")
+    expect(question).to_have_text("Retry 1 job?")
     page.keyboard.press("Enter")
     expect(state).to_have_text("ready")
     page.keyboard.press("c")

@@ -27,7 +27,7 @@ CREATE INDEX finished_settled_by ON tenure.finished (settled_by) WHERE settled_b
 """,
 }
 _SETTLED = {
-    "sqlite": [("doubt = NULL\nFROM json_each", "doubt = NULL, settled_by = 2\nFROM json_each")],
+    "sqlite": [("was = NULL\nFROM json_each", "was = NULL, settled_by = 2\nFROM json_each")],
     "postgres": [
         ("tenant, extra)", "tenant, extra, settled_by)"),
         ("tenant, extra\nFROM", "tenant, extra, 2\nFROM"),
