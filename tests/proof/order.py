@@ -1,8 +1,8 @@
 """In which order a round of `make torture` plays its tests: so that wherever it is cut short, it had a share of everything.
 
-The tests of one function, on one kind of store, are a strand. First comes one of each strand, then all go on side by side, each
-as fast as it is long: when half of a round is over, so is half of each strand. Which test comes when within its strand is drawn
-from the round's seed.
+Tests of one function that differ by a number only are a strand: words say what is played (the store, the fault), numbers how
+often. All strands go side by side, each as fast as it is long: when half of a round is over, so is half of each. What there is one
+of comes in the first third. Which test comes when is drawn from the round's seed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.fresh import KINDS
-
 __all__ = ["spread", "strand_of"]
 
 T = TypeVar("T")
+_SOON = 1 / 3
+"""The share of a round in which everything that there is one of is played."""
 
 
 def spread(items: Sequence[T], strand_of: Callable[[T], str], chance: random.Random) -> list[T]:
     """These, in an order in which every strand is spread over all of it."""
-    drawn = chance.sample(list(items), len(items))
     strands: dict[str, list[T]] = {}
-    for item in drawn:
+    for item in chance.sample(list(items), len(items)):
         strands.setdefault(strand_of(item), []).append(item)
-    turns = [(place / len(strand), item) for strand in strands.values() for place, item in enumerate(strand)]
-    chance.shuffle(turns)
+    turns: list[tuple[float, T]] = []
+    for strand in strands.values():
+        begins, over = chance.random(), _SOON if len(strand) == 1 else 1.0
+        turns += [(over * (place + begins) / len(strand), item) for place, item in enumerate(strand)]
     return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 
 def strand_of(item: pytest.Item) -> str:
-    """The function that a test is of, and the kind of store it plays on, if it names one."""
+    """The function that a test is of, and the words that it is told."""
     name = getattr(item, "originalname", None) or item.name
     drawn = getattr(item, "callspec", None)
-    stores = [value for value in drawn.params.values() if value in KINDS] if drawn is not None else []
-    return f"{item.path}::{name} {stores}"
+    words = [] if drawn is None else [value for value in drawn.params.values() if isinstance(value, str)]
+    return f"{item.path}::{name} {words}"

@@ -16,10 +16,10 @@ from tests.support.child import ROOT
 
 __all__ = ["Part"]
 
-_LEAVING = 120.0
-"""How long it may take to end when it is told to."""
-_SAID = 60_000
-"""How much of what it said is repeated if it failed, in characters, from the end."""
+_LEAVING = 45.0
+"""How long it may take to end when it is told to; what its tests have counted is in its file already."""
+_SAID = 20_000
+"""How much of what it said, and a test that failed, is repeated, in characters, from the end."""
 
 
 class Part:
@@ -70,8 +70,9 @@ class Part:
         return bool(self.kept.failed) if cut else code != 0
 
     def said(self) -> str:
-        """The end of what it said."""
-        return self._log.read_text(errors="replace")[-_SAID:]
+        """How its tests failed, and the end of what it said."""
+        told = [f"\n{name}\n{said[-_SAID:]}\n" for name, said in self.kept.failed.items()]
+        return "".join(told) + self._log.read_text(errors="replace")[-_SAID:]
 
     def _sweep(self) -> None:
         """Tests that were cut short could not end the processes they had started; all are of its session."""

@@ -22,8 +22,8 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self.path, self._at = path, 0
-        self.failed: list[str] = []
-        """The tests that have failed so far."""
+        self.failed: dict[str, str] = {}
+        """The tests that have failed so far, and what they said."""
 
     def read(self) -> list[dict[str, Any]]:
         """What tests have counted since, as `tally.keep` writes it."""
@@ -34,7 +34,7 @@ class Kept:
             whole, newline, _ = file.read().rpartition(b"\n")
         self._at += len(whole + newline)
         lines = [json.loads(line) for line in whole.splitlines()]
-        self.failed += [line["failed"] for line in lines if "failed" in line]
+        self.failed |= {line["failed"]: line["said"] for line in lines if "failed" in line}
         return [line for line in lines if "topic" in line]
 
 

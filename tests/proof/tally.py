@@ -119,14 +119,14 @@ def sums_of(terminal: pytest.TerminalReporter) -> tuple[dict[str, Counter[str]],
 
 
 def keep(made: pytest.TestReport) -> None:
-    """Write what a test has counted, now that it has ended, and whether it failed, to the file that `TENURE_TALLY` names."""
+    """Write what a test has counted, now that it has ended, and how it failed, to the file that `TENURE_TALLY` names."""
     path = os.environ.get("TENURE_TALLY")
     # A worker of xdist hands its reports on, and whoever started it gets here as well.
     if not path or "PYTEST_XDIST_WORKER" in os.environ:
         return
     lines = [value for name, value in made.user_properties if name == _COUNTS] if made.when == "call" else []
     if made.failed:
-        lines.append({"failed": made.nodeid})
+        lines.append({"failed": made.nodeid, "said": made.longreprtext})
     with Path(path).open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
 

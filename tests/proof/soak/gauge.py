@@ -25,6 +25,8 @@ __all__ = ["LIMITS", "Gauge", "Limit", "of_process"]
 
 _STATUS = re.compile(r"^(VmRSS|Threads):\s+(\d+)", re.MULTILINE)
 _SLICES = 30
+_FEW = 10
+"""How many readings there are at the least."""
 _START = 0.2
 """The share of a run that is left to starting."""
 _WARM = 60.0
@@ -78,9 +80,9 @@ class Gauge:
             self.readings.setdefault(name, []).append(value)
 
     def watch(self, seconds: float, every: float) -> None:
-        """Again and again, for so long."""
+        """Again and again, for so long, and a few times however slow looking is."""
         began = time.monotonic()
-        while (now := time.monotonic() - began) < seconds:
+        while (now := time.monotonic() - began) < seconds or len(self.times) < _FEW:
             self.read(now)
             time.sleep(every)
 
