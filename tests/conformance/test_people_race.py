@@ -1,4 +1,4 @@
-"""People and workers at the same job at once: replay, purge and retain against each other (races of one's own making)."""
+"""People and workers at the same job at once: replay and its undoing, purge and retain against each other (races of one's own making)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,31 @@ def test_a_job_replayed_while_it_was_to_be_purged_keeps_its_request_and_history_
     for job in kept:
         assert q.request(job) == tenure.Request(b"body", {})
         assert len(q.history(job)) == 1
+
+
+def test_a_job_whose_replay_is_undone_while_workers_claim_is_claimed_or_as_before_and_never_both(
+    place: Place, q: tenure.Queue
+) -> None:
+    jobs = [_dead(q) for _ in range(20)]
+    assert q.replay_many(tenure.Filter(ids=jobs)).changed == len(jobs)
+    start = threading.Barrier(2)
+    other = place.open()
+
+    def undo() -> tenure.Bulk:
+        start.wait(30)
+        return other.unreplay(tenure.Filter(ids=jobs))
+
+    def claim() -> list[tenure.Claim]:
+        start.wait(30)
+        return [claim for _ in jobs for claim in q.claim()]
+
+    with ThreadPoolExecutor(2) as threads:
+        undoing, claiming = threads.submit(undo), threads.submit(claim)
+        claims, undone = claiming.result(60), undoing.result(60)
+    dead = {job.id for job in q.list(tenure.Filter(states=["dead"]))}
+    assert len(dead) == undone.changed == len(jobs) - len(claims)
+    assert {*dead, *(claim.id for claim in claims)} == set(jobs)
+    assert all(q.settle(claim, tenure.Done()) for claim in claims)
 
 
 def test_a_job_is_never_in_two_places_however_often_it_is_replayed_at_once(

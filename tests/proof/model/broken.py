@@ -109,9 +109,9 @@ class KeepsTheEpochAtClaim(Reference):
 class ReplaysFromEpochZero(Reference):
     """Replay makes a new job of it, epoch and all."""
 
-    def come_back(self, job: Job, cause: str) -> bool:
+    def come_back(self, job: Job, cause: str, delay: int = 0) -> bool:
         job.epoch = 0
-        return super().come_back(job, cause)
+        return super().come_back(job, cause, delay)
 
 
 class ReclaimBurnsAttempts(Reference):
@@ -157,9 +157,9 @@ class FreesTheKeyAtClaim(Reference):
 class ReplaysOverATakenKey(Reference):
     """Replay does not look whether the unique slot is taken meanwhile."""
 
-    def come_back(self, job: Job, cause: str) -> bool:
+    def come_back(self, job: Job, cause: str, delay: int = 0) -> bool:
         ask, job.ask = job.ask, Ask(group=job.ask.group)
-        back = super().come_back(job, cause)
+        back = super().come_back(job, cause, delay)
         job.ask = ask
         return back
 

@@ -12,6 +12,12 @@ from tests.proof.model.words import PENDING, SUSPECT, Job, Move, State
 
 __all__ = ["Chores"]
 
+_REPLAYED = (
+    "epoch", "state", "run_at", "attempt", "crashes", "started_at", "finished_at", "expires_at", "cancel_at", "worker", "reason",
+    "error", "result", "progress",
+)  # fmt: skip
+"""What a replay changes of a job, and the epoch by which it is known that nobody has claimed it since."""
+
 
 class Chores(Rules):
     """The verbs of people and of the house."""
@@ -44,27 +50,43 @@ class Chores(Rules):
         self.finish(job, "cancel", "cancelled", reason=reason)
         return "cancelled"
 
-    def replay(self, job_id: str) -> str:
-        """A finished job starts anew: attempt, crashes and expiry are reset, id and epoch are kept."""
+    def replay(self, job_id: str, delay: int = 0) -> str:
+        """A finished job starts anew, now or later: attempt, crashes and expiry are reset, id and epoch are kept."""
         job = self.jobs.get(job_id)
         if job is None:
             return "unknown"
         if not job.finished:
             return "not_finished"
-        replayed = self._replay(job)
+        replayed = self._replay(job, delay)
         self.admit()
         return "replayed" if replayed else "conflict"
 
-    def replay_many(self, states: Collection[State]) -> tuple[int, int]:
+    def replay_many(self, states: Collection[State], delay: int = 0) -> tuple[int, int]:
         """Start anew what is finished, in one of these states; how many were, and how many found their unique slot taken."""
         these = [job for job in self.jobs.values() if job.finished and job.state in states]
-        replayed = [self._replay(job) for job in these]
+        replayed = [self._replay(job, delay) for job in these]
         self.admit()
         return replayed.count(True), replayed.count(False)
 
-    def _replay(self, job: Job) -> bool:
-        if not self.come_back(job, "replay"):
+    def unreplay(self) -> tuple[int, int]:
+        """What was replayed and not claimed since is as it was before; how many are, and how many that have not ended are not."""
+        these = [job for job in self.jobs.values() if not job.finished]
+        back = [job for job in these if job.was is not None and job.was["epoch"] == job.epoch]
+        for job in back:
+            was = job.was or {}
+            self.move(job, "unreplay", was["state"])
+            for name, value in was.items():
+                setattr(job, name, value)
+            job.was = None
+            self.free(job)
+        self.admit()
+        return len(back), len(these) - len(back)
+
+    def _replay(self, job: Job, delay: int) -> bool:
+        was = {name: getattr(job, name) for name in _REPLAYED}
+        if not self.come_back(job, "replay", delay):
             return False
+        job.was = was
         job.attempt = job.crashes = 0
         job.started_at = job.expires_at = None
         # Its crashes belong to a life that is over.

@@ -41,7 +41,7 @@ LEADS: Final = {
     "enqueue": ("enqueue", "enqueue_many"), "promote": ("expire", "promote"), "admit": ("end",), "claim": ("end",), "done": ("end",),
     "fail": ("end",), "snooze": ("end",), "release": ("end",), "crashed": ("end", "poison"), "bury": ("end",), "cancelled": ("end",),
     "cancel": ("enqueue_many", "expire", "cancel"), "reclaim": ("fall", "poison"), "vanished": ("fall", "poison"), "expire": ("expire",),
-    "absolve": ("poison",), "replay": ("end", "replay", "replay_many"), "retain": ("end", "tick", "retain"), "purge": ("end", "purge"),
+    "absolve": ("poison",), "replay": ("end", "replay", "replay_many", "undo"), "unreplay": ("end", "undo"), "retain": ("end", "tick", "retain"), "purge": ("end", "purge"),
     "discard": ("end", "discard"), "restore": ("end", "discard"), "conflicts": ("ask_twice",), "duplicates": ("ask_twice",), "repeated settles": ("end", "repeat_a_settle"),
     "stale renews": ("lose_a_lease", "poison"), "stale settles": ("lose_a_lease", "settle_what_was_lost"),
     "stale settles of jobs that run again": ("end", "lose_a_lease"),
@@ -49,6 +49,7 @@ LEADS: Final = {
 """The steps that lead to each thing that is to happen."""
 worker = st.sampled_from(WORKERS)
 group = st.sampled_from([None, *GROUPS])
+later = st.sampled_from([0, 0, 5 * SECOND])
 
 
 def play(
@@ -204,14 +205,22 @@ class Machine(RuleBasedStateMachine):
     def cancel_many(self, state: State) -> None:
         self.pair.cancel_many([state])
 
-    @drawn(3, state=st.sampled_from([*FINISHED, "done", "ready"]), which=pick)
-    def replay(self, state: State, which: int) -> None:
+    @drawn(3, state=st.sampled_from([*FINISHED, "done", "ready"]), which=pick, delay=later)
+    def replay(self, state: State, which: int, delay: int) -> None:
         if jobs := self.pair.ids(state):
-            self.pair.replay(_chosen(jobs, which))
+            self.pair.replay(_chosen(jobs, which), delay)
 
     @drawn(1, states=st.lists(st.sampled_from(FINISHED), min_size=1, unique=True))
     def replay_many(self, states: list[State]) -> None:
         self.pair.replay_many(states)
+
+    @drawn(2, states=st.lists(st.sampled_from(FINISHED), min_size=1, unique=True), delay=later, claimed=st.booleans())  # fmt: skip
+    def undo(self, states: list[State], delay: int, claimed: bool) -> None:
+        """What was started anew is put back, but for what somebody has claimed since."""
+        self.pair.replay_many(states, delay)
+        if claimed:
+            self.pair.claim("jon")
+        self.pair.unreplay()
 
     @drawn(1, queue=st.sampled_from([*QUEUES, "bulk"]))
     def pause(self, queue: str) -> None:

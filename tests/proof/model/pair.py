@@ -158,16 +158,21 @@ class Pair:
         told = self.q.cancel_many(tenure.Filter(states=states), "all of you")
         self._same("cancel_many", (told.cancelled, told.asked), self.model.cancel_many(states, "all of you"))
 
-    def replay(self, job_id: str) -> None:
-        """One job."""
-        told = self.q.replay(job_id).value
+    def replay(self, job_id: str, delay: int = 0) -> None:
+        """One job, now or later."""
+        told = self.q.replay(job_id, delay=span(delay)).value
         self.counts["conflicts"] += told == "conflict"
-        self._same("replay", told, self.model.replay(job_id))
+        self._same("replay", told, self.model.replay(job_id, delay))
 
-    def replay_many(self, states: Collection[State]) -> None:
-        """All jobs in these states."""
-        told = self.q.replay_many(tenure.Filter(states=states))
-        self._same("replay_many", (told.changed, told.conflicts), self.model.replay_many(states))
+    def replay_many(self, states: Collection[State], delay: int = 0) -> None:
+        """All jobs in these states, now or later."""
+        told = self.q.replay_many(tenure.Filter(states=states), delay=span(delay))
+        self._same("replay_many", (told.changed, told.conflicts), self.model.replay_many(states, delay))
+
+    def unreplay(self) -> None:
+        """All that was replayed and not claimed since."""
+        told = self.q.unreplay(tenure.Filter())
+        self._same("unreplay", (told.changed, told.conflicts), self.model.unreplay())
 
     def discard(self) -> None:
         """What is dead."""

@@ -178,12 +178,13 @@ class Rules:
             job.attempt, job.worker, job.started_at, self.now, kind, message, by
         )  # fmt: skip
 
-    def come_back(self, job: Job, cause: str) -> bool:
-        """A finished job enters the line again, at its end; not if its unique slot is taken meanwhile."""
+    def come_back(self, job: Job, cause: str, delay: int = 0) -> bool:
+        """A finished job enters the line again, at its end or later; not if its unique slot is taken meanwhile."""
         if job.ask.unique_for is None and self.holder(job.ask) is not None:
             return False
-        self.move(job, cause, "ready" if job.ask.group is None else "waiting")
-        job.run_at, job.finished_at, job.cancel_at, job.worker = self.now, None, None, None
+        self.move(job, cause, "scheduled" if delay else "ready" if job.ask.group is None else "waiting")
+        job.run_at, job.finished_at, job.cancel_at, job.worker = self.now + delay, None, None, None
+        job.was = None
         job.reason = job.error = job.result = job.progress = None
         self.free(job)
         return True

@@ -61,9 +61,6 @@ NEVER = {
     ("absolve", "scheduled", "cancelled"), ("absolve", "waiting", "cancelled"), ("absolve", "ready", "cancelled"),
     # Room for a job that steps aside with nothing to wait for.
     ("fail", "running", "waiting"), ("snooze", "running", "waiting"),
-    # Replays for later, and those that are undone: tests/conformance/test_unreplay.py.
-    *(("replay", was, "scheduled") for was in ("done", "dead", "cancelled")),
-    *(("unreplay", was, end) for was in ("scheduled", "waiting", "ready") for end in ("done", "dead", "cancelled")),
 }  # fmt: skip
 
 

@@ -130,6 +130,8 @@ class Job:
         self.result: int | None = None
         self.progress: float | None = None
         self.held = False
+        self.was: dict[str, Any] | None = None
+        """What it was before it was last replayed, with the epoch of then."""
         self.settled: frozenset[tuple[int, Name]] = frozenset()
         self.story: dict[int, Attempt] = {}
 
@@ -178,7 +180,8 @@ MOVES: Final[dict[str, set[tuple[str | None, str | None]]]] = {
     "vanished": _BACK,
     "expire": {(was, end) for was in PENDING for end in ("cancelled", "dead")},
     "absolve": {("dead", "ready"), ("dead", "waiting")},
-    "replay": {(was, to) for was in FINISHED for to in ("ready", "waiting")},
+    "replay": {(was, to) for was in FINISHED for to in PENDING},
+    "unreplay": {(was, end) for was in PENDING for end in FINISHED},
     "discard": {("dead", "cancelled")},
     "restore": {("cancelled", "dead")},
     "retain": {(was, None) for was in FINISHED},
