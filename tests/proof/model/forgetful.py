@@ -14,9 +14,9 @@ __all__ = ["FORGETFUL"]
 class ForgetsTagsAtReplay(Reference):
     """A replay makes the job anew, without what it was marked with."""
 
-    def come_back(self, job: Job, cause: str) -> bool:
+    def come_back(self, job: Job, cause: str, delay: int = 0) -> bool:
         job.ask = replace(job.ask, tags=(), meta={})
-        return super().come_back(job, cause)
+        return super().come_back(job, cause, delay)
 
 
 class DropsTheRequestAtSnooze(Reference):
