@@ -106,6 +106,12 @@ def test_one_outcome_that_is_refused_holds_up_no_neighbour_of_its_batch(house: H
     assert house.ended(bad).result == -1
 
 
+def _told(caplog: pytest.LogCaptureFixture, job: tenure.Job[Any], words: str) -> bool:
+    """Whether the log has these words for this job: a moment after the store has its outcome."""
+    records = [r for r in list(caplog.records) if getattr(r, "job_id", None) == job.id]
+    return any(words in r.getMessage() for r in records)
+
+
 def test_a_result_that_is_refused_on_and_on_is_left_out_and_the_job_is_done(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -118,17 +124,12 @@ def test_a_result_that_is_refused_on_and_on_is_left_out_and_the_job_is_done(
         job, other = works.enqueue("unwanted"), works.enqueue("wanted")
         end = house.ended(job)
         assert other.result("30s") == "wanted"
+        until(lambda: _told(caplog, job, "without what it said"))
     assert (end.state, end.result, end.epoch, end.attempt) == ("done", None, 1, 1)
     [told] = [r for r in caplog.records if getattr(r, "job_id", None) == job.id]
     assert (told.levelno, told.__dict__["job_kind"], told.__dict__["attempt"]) == (logging.ERROR, "works", 1)
     assert "without what it said" in told.getMessage()
     assert "refused" in told.getMessage()
-
-
-def _told(caplog: pytest.LogCaptureFixture, job: tenure.Job[Any], words: str) -> bool:
-    """Whether the log has these words for this job: a moment after the store has its outcome."""
-    records = [r for r in list(caplog.records) if getattr(r, "job_id", None) == job.id]
-    return any(words in r.getMessage() for r in records)
 
 
 def test_an_error_that_is_refused_on_and_on_is_left_out_and_the_job_has_failed(
