@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from tests.proof.guards.change import Change
 from tests.proof.guards.reading import Group, Item, Region, Token, groups, keyword, regions, split
 
-__all__ = ["weaker"]
+__all__ = ["ALL", "weaker"]
 
 _EDGES = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _DECIDES = frozenset({"WHERE", "ON", "HAVING", "WHEN", "("})
