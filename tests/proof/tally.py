@@ -124,7 +124,9 @@ def keep(made: pytest.TestReport) -> None:
     # A worker of xdist hands its reports on, and whoever started it gets here as well.
     if not path or "PYTEST_XDIST_WORKER" in os.environ:
         return
-    lines = [value for name, value in made.user_properties if name == _COUNTS] if made.when == "call" else []
+    lines = [v for name, v in made.user_properties if name == _COUNTS and isinstance(v, dict) and len(v) > 1]
+    if made.when != "call":
+        lines.clear()
     if made.failed:
         lines.append({"failed": made.nodeid, "said": made.longreprtext})
     with Path(path).open("a", encoding="utf-8") as file:
