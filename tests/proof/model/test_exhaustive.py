@@ -22,8 +22,8 @@ _START = Ask(max_attempts=2, group="g", order="start")
 _PAIR = Ask(max_attempts=2, group="g", limit=2)
 _UNIQUE = Ask(max_attempts=2, unique="u")
 _FIRST = Ask(max_attempts=2, priority=1)
-_BULK = Ask(max_attempts=2, queue="bulk")
-_BRIEF = Ask(max_attempts=2, expires_in=2)
+_BULK = Ask(max_attempts=2, queue="bulk", priority=1)
+_BRIEF = Ask(max_attempts=2, expires_in=2, priority=1)
 _BRIEF_HEAD = Ask(max_attempts=2, group="g", expires_in=2)
 _DEEP = depth.DEPTH != "test"
 _SCENES = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tests.proof.model.reference import Reference
@@ -47,6 +48,14 @@ class Scene:
     def grouped(self) -> bool:
         """Whether any job is in a group."""
         return any(ask.group is not None for ask in self.jobs.values())
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether its jobs differ in nothing but their names: then it makes no difference which of them comes first."""
+        first = next(iter(self.jobs.values()))
+        return all(ask == first for ask in self.jobs.values()) and (
+            not self.people or {*self.people} == {*self.jobs}
+        )
 
 
 class Held(NamedTuple):
@@ -128,7 +137,8 @@ class World:
     def steps(self) -> Iterator[Step]:
         """Everything that may happen next and make a difference, as steps not yet taken."""
         jobs, now = self.model.jobs, self.model.now
-        yield from (Step("enqueue", job=name) for name in self.scene.jobs if name not in jobs)
+        missing = [name for name in self.scene.jobs if name not in jobs]
+        yield from (Step("enqueue", job=name) for name in missing[: 1 if self.scene.alike else None])
         if any(j.state in ("ready", "scheduled", "running") for j in jobs.values()):
             yield from (Step("claim", worker=worker) for worker in WORKERS)
         for held in self.held.values():
@@ -275,6 +285,8 @@ class World:
         past = sorted({j.run_at for j in jobs.values() if j.run_at <= model.now and not j.finished})
         told: list[int] = [queue in self.paused for queue in self.scene.pauses]
         told += [model.pauses.get(queue) is not None for queue in self.scene.pauses]
+        if not self.scene.alike:
+            told += self._arrival()
         run = [
             (j.worker if (j := jobs.get(name)) and j.state == "running" else None) for name in self.scene.jobs
         ]
@@ -283,6 +295,13 @@ class World:
             job = jobs.get(name)
             told += (_NOTHING,) if job is None else (*self._told(job, past), *self._tickets(job))
         return bytes((*told, *(bit for bits in who for bit in bits)))
+
+    def _arrival(self) -> list[int]:
+        """Who came before whom, where that may decide who is first in line."""
+        jobs = [job for name in self.scene.jobs if (job := self.model.jobs.get(name)) is not None]
+        return [
+            one.seq < other.seq for one, other in pairwise(jobs) if one.ask.priority == other.ask.priority
+        ]
 
     def _told(self, job: Job, due: list[int]) -> tuple[int, ...]:
         """Times from now on, if they are to come; of those that were, their order."""
@@ -303,21 +322,22 @@ class World:
         )  # fmt: skip
 
     def _tickets(self, job: Job) -> list[int]:
-        """The tickets of a job: whether each is older than the job's epoch, what was said of it and what is still thought of it.
+        """The tickets of a job: what was said of each, and what is still thought of it; of one that runs, whether they are older.
 
-        Those of one sort are alike: what was said of a settled one makes no difference but to who says it again.
+        Those of one sort are alike: what was said of a settled one makes no difference but to who says it again. While the job
+        does not run, neither does which of them is the latest: the next claim makes them all older.
         """
-        now, gone = self.model.now, job.finished and job.reason != "poison"
+        now, gone, runs = self.model.now, job.finished and job.reason != "poison", job.state == "running"
         kinds = []
         for nth in range(1, self.past[job.id].claims + 1):
             held = self.held[job.id, nth]
             epoch = held.ticket.epoch
-            older = (epoch < job.epoch) + 2 * (epoch > job.epoch)
             has = held.said is None and held.until > now
+            older = (epoch < job.epoch) + 2 * (epoch > job.epoch) if runs else 0
             kinds.append(
                 older + 4 * (held.said is not None) + 8 * has + 16 * (not gone and self._in_doubt(held))
             )
-        return [*sorted(kinds[:-1]), *kinds[-1:]]
+        return [*sorted(kinds[:-1]), *kinds[-1:]] if runs else sorted(kinds)
 
 
 def _over(moment: int | None, now: int) -> bool:
