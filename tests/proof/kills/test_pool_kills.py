@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -42,18 +43,27 @@ def one_that_works(crowd: Crowd, pool: Actor, orphans: set[int]) -> int:
     return crowd.chance.choice(found)
 
 
+def kill_one(crowd: Crowd, pool: Actor, orphans: set[int]) -> int:
+    """Kill one that has run a job; some leave by themselves, as a job tells them to, before they are struck."""
+    while True:
+        child = one_that_works(crowd, pool, orphans)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+            return child
+
+
 def strike(crowd: Crowd, pool: Actor, parents: int, children: int) -> None:
     """Kill workers of the pool, and the parent of all of them, in an order that was drawn."""
     blows = ["parent"] * parents + ["child"] * children
     crowd.chance.shuffle(blows)
     orphans: set[int] = set()
     for blow in blows:
-        child = one_that_works(crowd, pool, orphans)
         if blow == "child":
-            os.kill(child, signal.SIGKILL)
+            child = kill_one(crowd, pool, orphans)
             crowd.killed.add(child)
             until(partial(gone, child))
         else:
+            one_that_works(crowd, pool, orphans)
             assert pool.process is not None
             orphans.update(living(pool))
             crowd.killed |= orphans
