@@ -143,17 +143,6 @@ class Chores(Rules):
         self.admit(*(j.ask.group for j in due if j.ask.group is not None))
         return len(due)
 
-    def sweep(self) -> int:
-        """Groups are looked at again, whoever forgot them; how many jobs enter the line.
-
-        Where jobs of one group have limits of their own, whoever comes to its head may let more in than the one before.
-        """
-        before = len(self.moves)
-        self.admit(
-            *(j.ask.group for j in self.jobs.values() if j.state == "waiting" and j.ask.group is not None)
-        )
-        return len(self.moves) - before
-
     def reclaim(self) -> int:
         """Take back what runs past its lease; how many. It crashed if it had started and its worker beats no more."""
         overdue = [j for j in self.jobs.values() if self.overdue(j)]

@@ -192,7 +192,7 @@ class Pair:
 
     def promote(self) -> None:
         """The chore."""
-        self._same("promote", self.q.promote(), self.model.promote() + self.model.sweep())
+        self._same("promote", self.q.promote(), self.model.promote())
 
     def expire(self) -> None:
         """The chore."""
