@@ -54,21 +54,6 @@ class CutsTheFamily(Reference):
             job.ask = replace(job.ask, parent=None, flow=None, tenant=None)
 
 
-class TakesTheWidestLimit(Reference):
-    """Of a group, whoever wants most room has it."""
-
-    def admit(self, *groups: str) -> None:
-        mine = [job for job in self.jobs.values() if job.ask.group is not None]
-        asks = [job.ask for job in mine]
-        for job in mine:
-            widest = max(ask.limit for ask in asks if ask.group == job.ask.group)
-            job.ask = replace(job.ask, limit=widest)
-        super().admit(*groups)
-        for job, ask in zip(mine, asks, strict=True):
-            job.ask = ask
-
-
 FORGETFUL: Final[tuple[type[Reference], ...]] = (
     ForgetsTagsAtReplay, DropsTheRequestAtSnooze, LosesTheTimeoutAtReclaim, CopiesOverTheFirst, CutsTheFamily,
-    TakesTheWidestLimit,
 )  # fmt: skip

@@ -93,6 +93,7 @@ class Shown:
 
     def at_last(self) -> None:
         """What is not looked at after every call: requests, none of which was mixed up, and histories."""
+        self.after("all of it", [])  # of jobs that only the model has nothing more can be asked
         for job in self.model.jobs.values():
             self.same("request", request_of(self.q.request(job.id)), job.ask.request)
             if not job.story:
