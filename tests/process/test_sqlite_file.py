@@ -18,6 +18,7 @@ from tenure.store.sqlite import connection as connections
 from tenure.store.sqlite import file as files
 from tenure.store.sqlite.store import SqliteStore
 from tests.support.child import run_child, start_child
+from tests.support.workers import until
 
 SHARED = "?shared=true"
 
@@ -452,3 +453,22 @@ def test_a_queue_waits_for_a_lock_that_is_soon_let_go(file_url: str, tmp_path: P
         other.stdin.flush()
         answer = q.enqueue("k")
         assert [job.id for job in q.list()] == [answer.id]
+
+
+def test_a_log_that_grew_large_begins_anew_where_jobs_are_stored_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.db"
+    log = Path(f"{path}-wal")
+    with tenure.open(f"sqlite:///{path}") as q:
+        reader = apsw.Connection(str(path))
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tenure_jobs").fetchall()
+        while log.stat().st_size <= 20_000_000:  # more than is let stand
+            q.enqueue_many([tenure.NewJob(kind="large", payload="x" * 100_000) for _ in range(40)])
+        reader.close()
+
+        def begun_anew() -> bool:
+            for _ in range(64):
+                q.enqueue("small", None)
+            return log.stat().st_size < 16_000_000
+
+        until(begun_anew)
