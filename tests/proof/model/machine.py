@@ -315,8 +315,10 @@ class Machine(RuleBasedStateMachine):
 
     @drawn(5, tried=st.booleans())
     def expire(self, tried: bool) -> None:
-        """Jobs pass their expiry while they are scheduled, waiting and ready, tried before or not."""
+        """Jobs pass their expiry while they are scheduled, waiting and ready, tried before or not; one does while it runs."""
         pair = self.pair
+        pair.enqueue(self._job("slow", None, expires_in=20 * SECOND))
+        runs = pair.claim("hal", 1, kinds=["slow"], lease=60 * SECOND)
         waits = (60 * SECOND, 1 * SECOND, 0)
         own = f"group {pair.model.arrived}"
         names = (None, own, None)
@@ -334,6 +336,7 @@ class Machine(RuleBasedStateMachine):
         pair.promote()
         pair.tick(21 * SECOND)
         pair.expire()
+        pair.settle(*((ticket, Outcome("done")) for ticket in runs))
 
     @drawn(
         4,
