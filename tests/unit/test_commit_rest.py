@@ -25,7 +25,7 @@ def test_every_call_is_answered_however_long_threads_rest(
     monkeypatch.setattr(commit, "_REST", rest)
     draw, stored, threads = random.Random(f"{rest}"), list[str](), set[int]()
 
-    def store(rows: Sequence[Row]) -> list[Enqueued]:
+    def store(rows: Sequence[Row], _asked: bool) -> list[Enqueued]:
         threads.add(threading.get_ident())
         stored.extend(row.id for row in rows)
         return [Enqueued(row.id, inserted=True) for row in rows]
@@ -48,7 +48,9 @@ def test_every_call_is_answered_however_long_threads_rest(
 
 def test_of_two_threads_that_find_nothing_one_rests_and_both_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit, "_REST", 0.05)
-    commits = GroupCommit(lambda rows: [Enqueued(row.id, inserted=True) for row in rows], asyncio.to_thread)
+    commits = GroupCommit(
+        lambda rows, _asked: [Enqueued(row.id, inserted=True) for row in rows], asyncio.to_thread
+    )
 
     async def both() -> None:
         loop = asyncio.get_running_loop()

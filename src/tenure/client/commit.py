@@ -1,7 +1,7 @@
 """Group commit: concurrent enqueues of one process share commits.
 
 While one commit is on its way, the enqueues that arrive meanwhile gather. The thread that commits takes them along itself as
-soon as it is back, and wakes the event loop once for each commit, to hand out its answers. Where there is nothing to take it
+soon as it is back (`commit_on_loop.py`: a store that needs no thread), and wakes the event loop once for each commit, to hand out its answers. Where there is nothing to take it
 rests for a moment: under load the next call is near, and a thread that is there costs less than one that is asked for. A lone
 call goes as soon as the event loop has heard what else has come. Each is
 answered only after its commit. Jobs with a unique key, or an id of the caller's, may have to wait for somebody else's
@@ -26,7 +26,7 @@ from tenure.job import Enqueued
 from tenure.newjob import Row
 from tenure.store.base import LockBusy
 
-__all__ = ["Answer", "GroupCommit"]
+__all__ = ["Answer", "GroupCommit", "Keys", "Told", "Waiting"]
 
 _MOST = 500
 _WORTH = 8
@@ -57,14 +57,14 @@ Keys = set[str]
 
 
 class GroupCommit:
-    """The rows of one event loop. `store(rows)` commits them, and raises LockBusy rather than wait; `hop` runs in a thread.
+    """The rows of one event loop. `store(rows, asked)` commits them, and raises LockBusy rather than wait; `hop` runs in a thread.
 
-    `lanes`: how many commits of rows with requests are made at a time.
+    `asked`: they may have been stored before. `lanes`: how many commits of rows with requests are made at a time.
     """
 
     def __init__(
         self,
-        store: Callable[[Sequence[Row]], Sequence[Enqueued]],
+        store: Callable[[Sequence[Row], bool], Sequence[Enqueued]],
         hop: Callable[[Callable[[], Any]], Any],
         lanes: int = 1,
     ) -> None:
@@ -170,6 +170,8 @@ class GroupCommit:
             self._called[keyed] = False
             if done is not None:
                 flying[:] = [keys for keys in flying if keys is not done]
+            if len(flying) >= self._lanes[keyed]:
+                return [], None, False  # somebody was back first; who is on the way takes what is left
             batch, keys = self._apart(keyed)
             if batch:
                 flying.append(keys)
@@ -196,9 +198,10 @@ class GroupCommit:
         line[:_MOST] = left
         return batch, mine
 
-    def _commit(self, batch: list[Waiting]) -> Told:
+    def _commit(self, batch: list[Waiting], asked: bool = False) -> Told:
+        """In a thread."""
         try:
-            return list(zip(batch, self._store([row for row, _ in batch]), strict=True))
+            return list(zip(batch, self._store([row for row, _ in batch], asked), strict=True))
         except LockBusy as busy:
             if len(batch) == 1:
                 return [(batch[0], busy)]
@@ -243,8 +246,12 @@ class GroupCommit:
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             if error is not None:
                 give_up(error)
+            self._ended()
 
         task.add_done_callback(ended)
+
+    def _ended(self) -> None:
+        """Some work has ended."""
 
 
 def _keys(row: Row) -> tuple[str, str, str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, cast
 from weakref import WeakKeyDictionary, ref
 
 from tenure.client.commit import GroupCommit
+from tenure.client.commit_on_loop import Heard, LoopCommit
 from tenure.client.faces import asynchronous, synchronous
 from tenure.client.verbs import Call, Clock, Verbs, check_limits
 from tenure.config import choose_url
@@ -18,7 +19,7 @@ from tenure.job import AsyncConnection, AsyncpgConnection, Claim, ClaimOwner, En
 from tenure.newjob import BareParams, NewJob, Row, is_bare
 from tenure.outcome import Outcome
 from tenure.payload import MAX_PAYLOAD
-from tenure.store.base import Pid, Store, Watch
+from tenure.store.base import Make, Pid, Store, Watch
 from tenure.store.enqueue import enqueue
 from tenure.store.foreign import async_runner, foreign_capabilities, is_async, runner
 from tenure.store.open import open_store
@@ -71,9 +72,9 @@ async def aopen(
     return AsyncQueue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
 
 
-def group_commit(queue: AsyncQueue) -> GroupCommit:
-    """The rows that share this event loop's commits, for who waits for them without a task."""
-    return queue._group()  # noqa: SLF001 - for the gateway, and no verb
+def group_commit(queue: AsyncQueue, loop: asyncio.AbstractEventLoop) -> GroupCommit:
+    """The rows that share the commits of this event loop, the running one, for who waits for them without a task."""
+    return queue._group(loop)  # noqa: SLF001 - for the gateway, and no verb
 
 
 def is_sweeping(queue: Queue) -> bool:
@@ -348,7 +349,7 @@ class AsyncQueue:
 
     async def _run(self, call: Call[T]) -> T:
         if call.row is not None:
-            return cast("T", await self._group().enqueue(call.row))
+            return cast("T", await self._group(asyncio.get_running_loop()).enqueue(call.row))
 
         def work() -> T:
             return self._store.run(
@@ -371,12 +372,17 @@ class AsyncQueue:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _commit(self, rows: Sequence[Row]) -> Sequence[Enqueued]:
-        now = self._verbs._now()  # noqa: SLF001 - one client, two modules
-        return self._store.run(
-            lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again, ends=True),
-            patient=not rows[0].may_wait,
+    def _commit(self, rows: Sequence[Row], asked: bool) -> Sequence[Enqueued]:
+        return self._store.run(self._enqueuing(rows), patient=not rows[0].may_wait, asked=asked)
+
+    def _begin(self, rows: Sequence[Row], tell: Heard) -> bool:
+        return not self._closed and self._store.begin(
+            self._enqueuing(rows), tell, patient=not rows[0].may_wait
         )
+
+    def _enqueuing(self, rows: Sequence[Row]) -> Make[list[Enqueued]]:
+        now = self._verbs._now()  # noqa: SLF001 - one client, two modules
+        return lambda again: enqueue(rows, self._store.dialect.can, now=now, again=again, ends=True)
 
     async def _hop(self, work: Callable[[], T]) -> T:
         """Run it in one of our threads; a forked child has none of its parent's, and starts its own."""
@@ -386,12 +392,15 @@ class AsyncQueue:
             self._pid, self._threads = Pid(), ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def _group(self) -> GroupCommit:
-        loop = asyncio.get_running_loop()
+    def _group(self, loop: asyncio.AbstractEventLoop) -> GroupCommit:
         last, commits = self._last_group
         if last is None or last() is not loop or commits is None:
             lanes = 2 if self._store.dialect.can.defers else 1
-            commits = self._commits.get(loop) or GroupCommit(self._commit, self._hop, lanes)
+            commits = self._commits.get(loop) or (
+                LoopCommit(self._begin, self._commit, self._hop, lanes)
+                if self._store.on_loop
+                else GroupCommit(self._commit, self._hop, lanes)
+            )
             self._commits[loop], self._last_group = commits, (ref(loop), commits)
         return commits
 
@@ -403,9 +412,9 @@ class AsyncQueue:
 
     async def close(self) -> None:
         """Let go of the database, once what is on its way has ended."""
-        for commits in list(self._commits.values()):
-            await commits.finish()
         loop = asyncio.get_running_loop()
+        if (commits := self._commits.get(loop)) is not None:
+            await commits.finish()
         while mine := [task for task in self._tasks if task.get_loop() is loop]:
             await asyncio.wait(mine)
         self._closed = True

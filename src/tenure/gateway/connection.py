@@ -111,7 +111,8 @@ class Connection(Wire):
         self.tasks.add(exchange)  # type: ignore[arg-type]  # as good as a task, to who waits for it
         intake.underway += 1
         intake.commit.watch(exchange, self.loop)
-        group_commit(queue).put(row, exchange)
+        # The loop is known here; to ask which one runs costs a call into the kernel (Python 3.11).
+        group_commit(queue, self.loop).put(row, exchange)
         return True
 
     def end(self, exchange: Exchange, answer: Answer) -> None:

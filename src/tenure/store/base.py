@@ -69,6 +69,11 @@ class Store(Protocol):
     dialect: Dialect
     memory: LaneMemory
 
+    @property
+    def on_loop(self) -> bool:
+        """Whether an event loop can hear from it without a thread, so that `begin` is worth trying."""
+        ...
+
     def run(
         self,
         make: Make[T],
@@ -77,10 +82,20 @@ class Store(Protocol):
         repeatable: bool = True,
         patient: bool = True,
         promises: bool = True,
+        asked: bool = False,
     ) -> T:
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait.
 
-        One that promises nothing may be forgotten in a power cut that also ends everybody who could know of it.
+        One that promises nothing may be forgotten in a power cut that also ends everybody who could know of it. `asked`: it
+        was begun before, and may have taken effect.
+        """
+        ...
+
+    def begin(
+        self, make: Make[T], tell: Callable[[T | BaseException], None], *, patient: bool = True
+    ) -> bool:
+        """Run a plan to its end on this thread's event loop, without a thread, and once: `tell` hears its answer or its error there,
+        maybe before this returns. False: not now; nothing was asked, so `run` it in a thread.
         """
         ...
 
@@ -101,11 +116,13 @@ class Store(Protocol):
         ...
 
 
-def with_patience(once: Callable[[bool], T], *, patience: float, repeatable: bool) -> T:
-    """Try until it works, at most for `patience` seconds; `once(again)` raises Broken when it is worth another try."""
+def with_patience(once: Callable[[bool], T], *, patience: float, repeatable: bool, asked: bool = False) -> T:
+    """Try until it works, at most for `patience` seconds; `once(again)` raises Broken when it is worth another try.
+
+    `asked`: it was asked elsewhere before, and may have taken effect.
+    """
     deadline = time.monotonic() + patience
     rest = 0.0
-    asked = False
     while True:
         try:
             return once(asked)

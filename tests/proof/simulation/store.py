@@ -176,6 +176,8 @@ class Ear:
 class RoughStore:
     """One process's way to the store."""
 
+    on_loop = False
+
     def __init__(
         self, database: Database, process: Process, *, rough: bool = True, mortal: bool = True
     ) -> None:
@@ -193,6 +195,7 @@ class RoughStore:
         repeatable: bool = True,
         patient: bool = True,
         promises: bool = True,
+        asked: bool = False,
     ) -> T:
         """As the real one: tried again for as long as a real one would."""
         name = make.__qualname__.split(".")[1]
@@ -208,7 +211,13 @@ class RoughStore:
             self._back(name)
             return answer
 
-        return with_patience(once, patience=_PATIENCE, repeatable=repeatable)
+        return with_patience(once, patience=_PATIENCE, repeatable=repeatable, asked=asked)
+
+    def begin(
+        self, make: Make[T], tell: Callable[[T | BaseException], None], *, patient: bool = True
+    ) -> bool:
+        """All of it is waited for in threads."""
+        return False
 
     def insert(self, job: BareParams) -> bool:
         """The short way of an enqueue; False where it is not known whether it was stored."""

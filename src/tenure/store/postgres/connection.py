@@ -21,20 +21,22 @@ from tenure.errors import StoreError, StoreRefused, StoreUnavailable
 from tenure.newjob import BareParams
 from tenure.store.base import Broken
 from tenure.store.dialect import Dialect
-from tenure.store.plan import Result, Statement
+from tenure.store.plan import Plan, Result, Statement
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.copytext import bare_line, line
 from tenure.store.postgres.dialect import NEVER_PREPARED
 from tenure.store.postgres.limits import ORDINARY, Limits
-from tenure.store.postgres.trip import PREPARE_AFTER, Trips
+from tenure.store.postgres.trip import PREPARE_AFTER, Trips, Waits
 
 __all__ = [
     "KEEPALIVES",
     "DriverError",
     "Link",
     "PostgresRunner",
+    "TooLong",
     "connect",
     "first_line",
+    "has_pipeline",
     "is_lock_busy",
     "meaning",
     "unquoted",
@@ -55,6 +57,7 @@ _BEGIN: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _READING: Final = b"SET LOCAL enable_seqscan = on"
 _IMPATIENT: Final = b"SET LOCAL lock_timeout = '50ms'"
 _COMMIT: Final = b"COMMIT"
+_ROLLBACK: Final = b"ROLLBACK"
 _SESSION: Final = (
     "-c enable_seqscan=off -c jit=off -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 )
@@ -66,6 +69,9 @@ _CANCELLING: Final = 1.0
 
 class TooLong(psycopg.OperationalError):
     """There was no answer within the limit."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(f"it has not answered within {limit:g} s")
 
 
 class Link(psycopg.Connection[tuple[Any, ...]]):
@@ -80,12 +86,15 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
         try:
             return super().wait(_limited(gen, self.limit), *args, **kwargs)
         except TooLong:
-            # What the server may still do for nobody, it need not do; whether it hears of that is its affair.
-            if psycopg.capabilities.has_cancel_safe():
-                with suppress(psycopg.Error):
-                    self.cancel_safe(timeout=_CANCELLING)
-            self.pgconn.finish()
+            self.give_up()
             raise
+
+    def give_up(self) -> None:
+        """Break it. What the server may still do for nobody, it need not do; whether it hears of that is its affair."""
+        if psycopg.capabilities.has_cancel_safe():
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=_CANCELLING)
+        self.pgconn.finish()
 
 
 def _limited(steps: Generator[Any, Any, T], limit: float) -> Generator[Any, Any, T]:
@@ -100,10 +109,15 @@ def _limited(steps: Generator[Any, Any, T], limit: float) -> Generator[Any, Any,
                 deadline = deadline or now + limit
                 if now >= deadline:
                     steps.close()
-                    raise TooLong(f"it has not answered within {limit:g} s")
+                    raise TooLong(limit)
             wanted = steps.send(ready)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+
+
+def has_pipeline() -> bool:
+    """Whether this libpq can ask several things in one round trip."""
+    return psycopg.capabilities.has_pipeline()
 
 
 def connect(place: PostgresPlace) -> Link:
@@ -138,7 +152,7 @@ class PostgresRunner:
         self.link, self._dialect, self._patient = link, dialect, True
         self._limits = limits
         self._cursor, self._trips = psycopg.RawCursor(link), Trips(link, prepare=prepare)
-        self._together = prepare and psycopg.capabilities.has_pipeline()
+        self._together = prepare and has_pipeline()
         self._open = False
         self.asked = False
         self._insert = dialect.statements["enqueue_one"]
@@ -154,25 +168,54 @@ class PostgresRunner:
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement; in one round trip with what it begins and ends with, where the driver knows how."""
-        self.link.limit = self._limits.of(statement)
-        anew = statement.name in NEVER_PREPARED
-        begin: tuple[bytes, ...] = ()
-        if not self._open and not (statement.alone and self._patient and not anew):
-            begin = (_BEGIN, _READING) if anew else (_BEGIN,) if self._patient else (_BEGIN, _IMPATIENT)
-        self.asked = self.asked or (statement.alone and not statement.reads)
-        more = bool(begin or statement.then or statement.last)
-        if self._together and more and not anew and statement.copied is None:
-            return self._run_together(begin, statement)
-        if begin:
+        if statement.copied is None:
+            return self._trips.waited(self._executing(statement))
+        if begin := self._beginning(statement):
             self._trips.say(b"; ".join(begin))
             self._open = True
-        if statement.copied is not None:
-            return self._copy(statement.name, statement.copied)
+        return self._copy(statement.name, statement.copied)
+
+    def running(self, plan: Plan[T]) -> Waits[T]:
+        """`run` for who does not wait here: a whole plan, its commit or rollback included; a copy is not for this."""
+        try:
+            statement = next(plan)
+            while True:
+                statement = plan.send((yield from self._executing(statement)))
+        except StopIteration as end:
+            if self._open:
+                self.asked = True
+                yield from self._ending(_COMMIT)
+            return end.value  # type: ignore[no-any-return]
+        except Exception:
+            if self._open and not self.link.closed and not self.link.broken:
+                yield from self._ending(_ROLLBACK)
+            raise
+
+    def _ending(self, word: bytes) -> Waits[None]:
+        self._open = False
+        yield from self._trips.saying(word)
+
+    def _executing(self, statement: Statement) -> Waits[Result]:
+        self.link.limit = self._limits.of(statement)
+        anew, begin = statement.name in NEVER_PREPARED, self._beginning(statement)
+        self.asked = self.asked or (statement.alone and not statement.reads)
+        if self._together and not anew and (begin or statement.then or statement.last):
+            return (yield from self._executing_together(begin, statement))
+        if begin:
+            yield from self._trips.saying(b"; ".join(begin))
+            self._open = True
         sql = self._dialect.statements[statement.name]
         params = bound(statement)
-        return self._trips.ask(sql, [params[p] for p in sql.parameters], anew=anew)
+        return (yield from self._trips.asking(sql, [params[p] for p in sql.parameters], anew=anew))
 
-    def _run_together(self, begin: tuple[bytes, ...], first: Statement) -> Result:
+    def _beginning(self, statement: Statement) -> tuple[bytes, ...]:
+        """What has to be said first."""
+        anew = statement.name in NEVER_PREPARED
+        if self._open or (statement.alone and self._patient and not anew):
+            return ()
+        return (_BEGIN, _READING) if anew else (_BEGIN,) if self._patient else (_BEGIN, _IMPATIENT)
+
+    def _executing_together(self, begin: tuple[bytes, ...], first: Statement) -> Waits[Result]:
         chain = [first]
         while chain[-1].then is not None:
             chain.append(chain[-1].then)
@@ -183,7 +226,7 @@ class PostgresRunner:
         for statement in chain:
             sql, params = self._dialect.statements[statement.name], bound(statement)
             asked.append((sql, [params[p] for p in sql.parameters]))
-        answers = self._trips.make(begin, asked, (_COMMIT,) if ends else ())
+        answers = yield from self._trips.making(begin, asked, (_COMMIT,) if ends else ())
         self._open = not ends
         answer = answers.pop()
         while answers:
@@ -214,7 +257,7 @@ class PostgresRunner:
         if self._open:
             self._open = False
             if not self.link.closed and not self.link.broken:
-                self._trips.say(b"ROLLBACK")
+                self._trips.say(_ROLLBACK)
 
 
 def is_lock_busy(cause: DriverError) -> bool:

@@ -63,6 +63,15 @@ class Pool(Generic[T]):
             self.forget()
             raise
 
+    def spare(self) -> T | None:
+        """One that is idle while nobody waits for it; None: there is none now."""
+        if self._line:
+            return None
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
     def give_back(self, thing: T) -> None:
         """It is idle again, or goes to the first in line."""
         self._idle.append(thing)

@@ -6,6 +6,7 @@ The schema is brought up to date when a store is opened, by one process at a tim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -17,11 +18,21 @@ from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import run
-from tenure.store.postgres.connection import DriverError, Link, PostgresRunner, connect, is_lock_busy, meaning
+from tenure.store.postgres.connection import (
+    DriverError,
+    Link,
+    PostgresRunner,
+    connect,
+    has_pipeline,
+    is_lock_busy,
+    meaning,
+)
 from tenure.store.postgres.dialect import postgres_dialect
+from tenure.store.postgres.errand import Errand
 from tenure.store.postgres.limits import Limits, limits_at
 from tenure.store.postgres.listening import ListeningLink
 from tenure.store.postgres.pool import Pool
+from tenure.store.postgres.trip import Waits
 from tenure.store.postgres.watch import PostgresWatch
 
 __all__ = ["META", "PostgresStore", "applied"]
@@ -50,6 +61,11 @@ class PostgresStore:
             self.close()
             raise
 
+    @property
+    def on_loop(self) -> bool:
+        """By libpq's pipelines, which need a server that stays the same."""
+        return not self.place.pgbouncer and has_pipeline()
+
     def run(
         self,
         make: Make[T],
@@ -58,13 +74,32 @@ class PostgresStore:
         repeatable: bool = True,
         patient: bool = True,
         promises: bool = True,  # noqa: ARG002 - workers elsewhere survive the server's power cut: all of it is durable
+        asked: bool = False,
     ) -> T:
         """Run a plan to its end, in a transaction of its own; an impatient one raises LockBusy rather than wait."""
         return with_patience(
             lambda again: self._once(make, again=again, patient=patient),
             patience=self._patience,
             repeatable=repeatable or reads,
+            asked=asked,
         )
+
+    def begin(
+        self, make: Make[T], tell: Callable[[T | BaseException], None], *, patient: bool = True
+    ) -> bool:
+        """Run a plan on the event loop, over a connection that is idle; False: there is none, or none that does that."""
+        if self._closed or not self._pid.mine:
+            return False
+        runner = self._pool.spare()
+        if runner is None:
+            return False
+        if not runner.idle:
+            self._give_back(runner)
+            return False
+        runner.begin(patient=patient)
+        runner.link.limit = self._limits.ordinary
+        Errand(runner.link, self._running(runner, make, patient=patient), tell).go()
+        return True
 
     def insert(self, job: BareParams) -> bool:
         """Store one job without options by the shortest way; False: it may not be stored, so ask `run`."""
@@ -123,15 +158,30 @@ class PostgresStore:
         try:
             answer = run(make(again), runner)
         except DriverError as cause:
-            if not patient and is_lock_busy(cause):
-                self._give_back(runner)
-                raise LockBusy from cause
-            raise self._meaning(runner, cause) from cause
+            raise self._failed(runner, cause, patient=patient) from cause
         except BaseException:
             self._give_back(runner)
             raise
         self._give_back(runner)
         return answer
+
+    def _running(self, runner: PostgresRunner, make: Make[T], *, patient: bool) -> Waits[T]:
+        """The same for who does not wait here. One that is never heard to its end gives its connection up, too."""
+        try:
+            answer = yield from runner.running(make(False))
+        except DriverError as cause:
+            raise self._failed(runner, cause, patient=patient) from cause
+        except BaseException:
+            self._give_back(runner)
+            raise
+        self._give_back(runner)
+        return answer
+
+    def _failed(self, runner: PostgresRunner, cause: DriverError, *, patient: bool) -> Exception:
+        if not patient and is_lock_busy(cause):
+            self._give_back(runner)
+            return LockBusy()
+        return self._meaning(runner, cause)
 
     def _make(self) -> PostgresRunner:
         return PostgresRunner(

@@ -1,6 +1,8 @@
 """What is asked of the server, by libpq itself: no cursor of the driver's between it and a plan, which costs a third of a call.
 
-One statement, or several in one round trip (libpq's pipeline mode). What is asked often enough is prepared, under names of our
+One statement, or several in one round trip (libpq's pipeline mode). How to wait for the answers is somebody else's affair: a trip
+is a generator of waits as psycopg knows them (`Waits`), which a thread waits for at once (`waited`), and an event loop in its own
+way. What is asked often enough is prepared, under names of our
 own. So nothing else on such a connection may say DEALLOCATE ALL, as psycopg does behind its own ROLLBACK: a plan's transaction
 ends by `say`. Where somebody has said it all the same, or has changed what a statement answers, all of them are prepared anew.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import generators
@@ -21,11 +23,15 @@ from psycopg.pq.abc import PGconn, PGresult
 from tenure.store.dialect import Sql
 from tenure.store.plan import Result
 
-__all__ = ["PREPARE_AFTER", "Asked", "Stale", "Trips"]
+__all__ = ["PREPARE_AFTER", "Asked", "Stale", "Trips", "Waits"]
+
+T = TypeVar("T")
 
 PREPARE_AFTER: Final = 3
 Asked = tuple[Sql, Sequence[Any]]
 """A statement and its parameters, in the order they are bound."""
+Waits = Generator[Generator[Any, Any, Any], Any, T]
+"""Yields what is to be waited for, one at a time, and is sent what that gave."""
 _Key = tuple[str, tuple[int, ...]]
 _STALE: Final = ("26000", "0A000")
 """There is no such prepared statement; its plan would answer with other columns than before."""
@@ -67,25 +73,54 @@ class Trips:
 
     def say(self, text: bytes) -> None:
         """One command that answers nothing."""
-        pgconn = self._link.pgconn
-        pgconn.send_query(text)
-        for result in self._link.wait(generators.execute(pgconn)):
-            if result.status == ExecStatus.FATAL_ERROR:
-                raise error_from_result(result)
+        self.waited(self.saying(text))
 
     def ask(self, sql: Sql, params: Sequence[Any], *, anew: bool = False) -> Result:
         """One statement by itself; `anew`: planned for these parameters."""
+        return self.waited(self.asking(sql, params, anew=anew))
+
+    def make(self, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]) -> list[Result]:
+        """Ask all of it at once, with commands before and after; what the statements answered. The first error ends it."""
+        return self.waited(self.making(before, asked, after))
+
+    def waited(self, waits: Waits[T]) -> T:
+        """Wait for all of it here."""
+        wait = self._link.wait
+        try:
+            wanted = next(waits)
+            while True:
+                try:
+                    heard = wait(wanted)
+                except BaseException as error:
+                    wanted = waits.throw(error)
+                else:
+                    wanted = waits.send(heard)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    def saying(self, text: bytes) -> Waits[None]:
+        """`say`, to be waited for."""
+        pgconn = self._link.pgconn
+        pgconn.send_query(text)
+        for result in (yield generators.execute(pgconn)):
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise error_from_result(result)
+
+    def asking(self, sql: Sql, params: Sequence[Any], *, anew: bool = False) -> Waits[Result]:
+        """`ask`, to be waited for."""
         pgconn, dumped = self._link.pgconn, self._dump(sql, params)
         name = None if anew else self._name(dumped.key)
         if name is not None and dumped.key not in self._names:
             pgconn.send_prepare(name, dumped.text.encode(), dumped.types)
-            self._hear_one()
+            self._one((yield generators.execute(pgconn)))
             self._names[dumped.key] = name
         dumped.send(pgconn, name)
-        return self._result(self._hear_one())
+        return self._result(self._one((yield generators.execute(pgconn))))
 
-    def make(self, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]) -> list[Result]:
-        """Ask all of it at once, with commands before and after; what the statements answered. The first error ends it."""
+    def making(
+        self, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]
+    ) -> Waits[list[Result]]:
+        """`make`, to be waited for."""
         pgconn = self._link.pgconn
         heard: list[list[PGresult]] = []
         # Before a pipeline is begun: what cannot be dumped must not leave half of one behind.
@@ -94,7 +129,7 @@ class Trips:
         try:
             sent = self._send(pgconn, before, dumped, after)
             try:
-                self._link.wait(_hear(pgconn, len(sent) + 1, heard))
+                yield _hear(pgconn, len(sent) + 1, heard)
             except psycopg.OperationalError:
                 self._read(sent, heard)  # what was said before the connection was lost tells more
                 raise
@@ -138,8 +173,8 @@ class Trips:
         pgconn.pipeline_sync()
         return sent
 
-    def _hear_one(self) -> PGresult:
-        result: PGresult = self._link.wait(generators.execute(self._link.pgconn))[-1]
+    def _one(self, heard: Sequence[PGresult]) -> PGresult:
+        result = heard[-1]
         if result.status == ExecStatus.FATAL_ERROR:
             raise self._error(result)
         return result

@@ -115,6 +115,8 @@ def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) 
 class SqliteStore:
     """Jobs in one SQLite file."""
 
+    on_loop: Final = False
+
     def __init__(self, place: SqlitePlace, *, patience: float = 5.0) -> None:
         self.place, self._patience = place, patience
         self.dialect: Dialect = sqlite_dialect(place.prefix)
@@ -145,6 +147,7 @@ class SqliteStore:
         repeatable: bool = True,
         patient: bool = True,  # noqa: ARG002 - there are no row locks to be impatient about
         promises: bool = True,
+        asked: bool = False,
     ) -> T:
         """Run a plan to its end, in a transaction of its own.
 
@@ -172,7 +175,17 @@ class SqliteStore:
                     self._keeper.tend(link)
                 return answer
 
-        return with_patience(once, patience=self._patience, repeatable=repeatable)
+        return with_patience(once, patience=self._patience, repeatable=repeatable, asked=asked)
+
+    def begin(
+        self,
+        make: Make[T],  # noqa: ARG002
+        tell: Callable[[T | BaseException], None],  # noqa: ARG002
+        *,
+        patient: bool = True,  # noqa: ARG002
+    ) -> bool:
+        """A disk is waited for in a thread."""
+        return False
 
     def insert(self, job: BareParams) -> bool:
         """Store one job without options by the shortest way; False: it may not be stored, so ask `run`."""
