@@ -25,11 +25,13 @@ SIZE = 1_024
 _UPDATE = (
     b'{"update_id":%d,"message":{"message_id":%d,"from":{"id":%d,"is_bot":false,"first_name":"Ann","last_name":"Example",'
     b'"username":"ann_example","language_code":"en"},"chat":{"id":%d,"first_name":"Ann","last_name":"Example",'
-    b'"username":"ann_example","type":"private"},"date":1767225600,"text":"%s"}}'
+    b'"username":"ann_example","type":"private"},"date":%d,"text":"%s"}}'
 )
 _FIRST, _CHAT = 1_000_000_000, 1_000_000
 _TEXT = b"a message of some length, " * 60
-_TEXT = _TEXT[: SIZE - len(_UPDATE % (_FIRST, _FIRST, _CHAT, _CHAT, b""))]
+_NOW = int(time.time())
+"""An update is of now; an old one would be stored as expired."""
+_TEXT = _TEXT[: SIZE - len(_UPDATE % (_FIRST, _FIRST, _CHAT, _CHAT, _NOW, b""))]
 _HEAD = (
     f"POST /{SLUG} HTTP/1.1\r\nHost: hooks.example.org\r\nContent-Type: application/json\r\nContent-Length: {SIZE}\r\n"
     "Connection: keep-alive\r\nAccept-Encoding: gzip, deflate\r\nX-Forwarded-For: 149.154.167.220\r\n"
@@ -41,7 +43,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)")
 def update(n: int) -> bytes:
     """The n-th request, of one of 5,000 chats."""
     number, chat = _FIRST + n, _CHAT + n * 7_919 % CHATS
-    return _HEAD + _UPDATE % (number, number, chat, chat, _TEXT)
+    return _HEAD + _UPDATE % (number, number, chat, chat, _NOW, _TEXT)
 
 
 @dataclass

@@ -200,6 +200,29 @@ def test_sync_sources_alone_need_no_worker(tmp_path: Path) -> None:
         assert "has stopped" in up.log
 
 
+@pytest.mark.parametrize("handler", ["echo", "python:greet"])
+def test_with_the_queue_switched_off_sync_sources_run_and_nothing_else(tmp_path: Path, handler: str) -> None:
+    (tmp_path / "gateway.toml").write_text(source(handler=handler, **{"async": False}))
+    (tmp_path / "polite.py").write_text(
+        "import tenure\napp = tenure.App()\n@app.job\nasync def greet(event: dict) -> str:\n    return 'hi'\n"
+    )
+    named = ["polite:app"] if handler != "echo" else []
+    with running(tmp_path, "up", *named, "--port", "0", "--json", TENURE_URL="none") as up:
+        told = json.loads(up.line())
+        assert (told["store"], told["worker"], told["dashboard"]) == (None, None, None)
+        assert ask(told["gateway"]["url"], body=message(1, "hi")).status == 200
+        up.send(signal.SIGTERM)
+        assert up.left() == 0
+    assert list(tmp_path.glob("*.db")) == []
+
+
+def test_there_is_no_dashboard_of_a_queue_that_is_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "gateway.toml").write_text(source(handler="echo", **{"async": False}))
+    with running(tmp_path, "up", "--port", "0", "--dashboard", "0", TENURE_URL="none") as up:
+        assert up.left() == 2
+        assert "nothing that a dashboard could show" in up.log
+
+
 @pytest.mark.parametrize("args", [UP, ("janitor", "bot:app")], ids=["up", "janitor"])
 def test_a_signal_is_heard_whichever_thread_takes_it(folder: Path, args: tuple[str, ...]) -> None:
     with running(folder, *args) as up:

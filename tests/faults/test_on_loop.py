@@ -172,26 +172,79 @@ def test_a_key_that_somebody_holds_keeps_its_own_job_waiting_and_no_other(url: s
     assert stored(url) == MANY + 1
 
 
-def test_an_event_loop_that_ends_too_early_takes_no_connection_with_it(url: str) -> None:
-    """More of them than there are connections; the last one finds some all the same."""
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # tasks that a closed loop left behind
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize("told", [True, False], ids=["run", "closed"])
+def test_an_event_loop_that_ends_too_early_takes_no_connection_with_it(
+    url: str, steps: int, told: bool
+) -> None:
+    """More of them than there are connections, and nobody collects garbage; the last one finds some all the same."""
     q = queue_at(url)
 
     async def leave() -> None:
         await q.enqueue("k", "stored", tags=["t"])
         asyncio.ensure_future(q.enqueue("k", "nobody knows", tags=["t"]))  # noqa: RUF006 - nobody waits for it
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        for _ in range(steps):
+            await asyncio.sleep(0)
 
     async def last() -> None:
         await asyncio.wait_for(q.enqueue("k", "stored", tags=["t"]), 60)
         await q.close()
 
-    for _ in range(POOL + 2):
-        asyncio.run(leave())
-        gc.collect()
-    asyncio.run(last())
+    gc.disable()
+    try:
+        for _ in range(POOL + 2):
+            if told:
+                asyncio.run(leave())
+            else:
+                loop = asyncio.new_event_loop()
+                loop.set_exception_handler(
+                    lambda _, about: None
+                )  # it complains of the tasks that it left behind
+                loop.run_until_complete(leave())
+                for task in asyncio.all_tasks(loop):
+                    task._log_destroy_pending = False  # type: ignore[attr-defined]
+                loop.close()
+        asyncio.run(last())
+    finally:
+        gc.enable()
     with tenure.open(url) as sync:
-        assert [job.payload for job in sync.list()].count("stored") == POOL + 3
+        assert [job.payload for job in sync.list(limit=100)].count("stored") == POOL + 3
+
+
+def test_two_who_close_a_queue_both_come_back(url: str) -> None:
+    async def calls() -> None:
+        q = queue_at(url)
+        waiting = [asyncio.ensure_future(q.enqueue("k", n, **hook(n))) for n in range(MANY)]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(asyncio.gather(q.close(), q.close()), 60)
+        assert all(one.done() for one in waiting)
+
+    asyncio.run(calls())
+    assert stored(url) == MANY
+
+
+def test_a_clock_that_fails_holds_up_nobody_for_ever(url: str) -> None:
+    """What cannot even be begun is told to those who asked, and the next is stored."""
+
+    async def calls() -> None:
+        async with queue_at(url) as q:
+            inner, broken = q._begin, [True]
+
+            def begin(*args: Any) -> bool:
+                if broken.pop() if broken else False:
+                    raise RuntimeError("no time")
+                return inner(*args)
+
+            q._begin = begin  # type: ignore[method-assign, assignment]
+            with pytest.raises(RuntimeError, match="no time"):
+                await q.enqueue("k", 1, tags=["t"])
+            assert (await asyncio.wait_for(q.enqueue("k", 2, tags=["t"]), 60)).inserted
+
+    asyncio.run(calls())
+    assert stored(url) == 1
 
 
 def test_a_queue_that_is_closed_has_answered_what_it_was_asked(url: str) -> None:

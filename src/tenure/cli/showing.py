@@ -24,11 +24,11 @@ PORT: Final = 8788
 _HOST: Final = "127.0.0.1"
 _GRACE: Final = 2
 
-_NONE: Final = (_HOST, -1)
+NOWHERE: Final = (_HOST, -1)
 
 
 def _place(_ctx: click.Context, _param: click.Parameter, given: str | None) -> tuple[str, int] | None:
-    return None if given is None else _NONE if given == "-1" else host_and_port(given)
+    return None if given is None else NOWHERE if given == "-1" else host_and_port(given)
 
 
 dashboard_option = click.option("--dashboard", metavar="[HOST:]PORT", callback=_place, help=f"Where the dashboard is served: 0 for any port that is free, -1 for no dashboard; on {_HOST} unless a host is given, which needs a token or a password.  [default: {PORT}]")  # fmt: skip
@@ -73,7 +73,7 @@ def shown(
 ) -> Iterator[str | None]:
     """Serve the dashboard of this app meanwhile; where. If nobody asked for it by its place, or by saying who may look, that it cannot be is said, and no more."""
     asked = place is not None or any((access or {}).values())
-    if place == _NONE:
+    if place == NOWHERE:
         if any((access or {}).values()):
             raise click.UsageError("--dashboard -1 serves none, so nobody needs to be let in; leave out who may look, or -1")  # fmt: skip
         yield None

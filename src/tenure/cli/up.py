@@ -14,7 +14,7 @@ import click
 from tenure.cli.access import access_options
 from tenure.cli.gateway.options import CONFIG, make_gateway, serving_options
 from tenure.cli.metering import metered, metrics_option
-from tenure.cli.showing import dashboard_option, shown
+from tenure.cli.showing import NOWHERE, dashboard_option, shown
 from tenure.logs import FORMAT, FORMATS, LEVEL, LEVELS, set_up
 
 if TYPE_CHECKING:
@@ -83,6 +83,19 @@ def command(
         gateway = make_gateway(app, config)
         # Before anything opens the store: where somebody else listens already, nothing is made.
         bound = bind(host, port, tls=certfile is not None)
+        if _is_off(gateway.app):
+            _without_store(
+                gateway,
+                bound,
+                settings,
+                metrics,
+                dashboard,
+                access,
+                as_json=as_json,
+                certfile=certfile,
+                keyfile=keyfile,
+            )
+            return
         with shown(gateway.app, dashboard, gateway, access) as page, metered(gateway.app, metrics, gateway):
 
             def tell() -> None:
@@ -97,6 +110,41 @@ def command(
         raise click.UsageError("-q, -c and --lease are for a worker, and there is no app whose jobs it could run: tenure up module:app")  # fmt: skip
     else:
         _empty(settings, metrics, dashboard, access, as_json=as_json)
+
+
+def _is_off(app: App) -> bool:
+    """Whether TENURE_URL=none has switched the queue off."""
+    from tenure.errors import UsageError
+
+    try:
+        return not app.url
+    except UsageError:
+        return True
+
+
+def _without_store(
+    gateway: Gateway,
+    bound: Bound,
+    settings: WorkerSettings,
+    metrics: tuple[str, int] | None,
+    dashboard: tuple[str, int] | None,
+    access: dict[str, Any],
+    *,
+    as_json: bool,
+    certfile: str | None,
+    keyfile: str | None,
+) -> None:
+    """Sync sources alone, as the registry has made sure of: there are no jobs to work on, and nothing to show."""
+    from tenure.cli.serving import serve, server_config
+
+    if dashboard not in (None, NOWHERE) or any(access.values()):
+        raise click.UsageError("the queue is switched off (TENURE_URL is none), so there is nothing that a dashboard could show; leave it out, or give TENURE_URL a store")  # fmt: skip
+    grace = settings.grace.total_seconds()
+    with metered(gateway.app, metrics, gateway, store=False):
+        serve(
+            server_config(gateway, grace=grace, certfile=certfile, keyfile=keyfile), bound, grace=grace,
+            ready=lambda: _tell(gateway.app, settings, None, (gateway, bound), as_json=as_json, store=False),
+        )  # fmt: skip
 
 
 def _alone(
@@ -201,20 +249,21 @@ def _tell(
     *,
     as_json: bool,
     named: bool = True,
+    store: bool = True,
 ) -> None:
-    """What runs where; `named`: whether there is anything that could have jobs."""
+    """What runs where; `named`: whether there is anything that could have jobs, `store`: whether there is a place for them."""
     from tenure.cli.gateway.sources import table, told
     from tenure.config import without_password
 
-    kinds, lines = sorted(app.kinds), [line.name for line in settings.lines]
-    store = without_password(app.url)
+    kinds, lines = sorted(app.kinds) if store else [], [line.name for line in settings.lines]
+    place = without_password(app.url) if store else None
     if as_json:
         sources = {} if front is None else {"url": front[1].url, "sources": told(front[0].registry.settings)}
         worker = {"lines": lines, "kinds": kinds} if kinds else None
-        about = {"store": store, "worker": worker, "gateway": sources or None, "dashboard": page}
+        about = {"store": place, "worker": worker, "gateway": sources or None, "dashboard": page}
         click.echo(json.dumps(about))
         return
-    click.echo(f"store    {store}")
+    click.echo(f"store    {place or 'none: TENURE_URL is none'}")
     at_work = f"{' '.join(lines)} jobs at a time, janitor included: {', '.join(kinds)}"
     none = "none: there are no jobs" if named else f"none, and jobs wait: no app was named (tenure up module:app), and there is no {CONFIG}"  # fmt: skip
     click.echo(f"worker   {at_work if kinds else none}")

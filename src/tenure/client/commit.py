@@ -102,12 +102,16 @@ class GroupCommit:
         """Wait until what was asked for has been answered; nothing is asked for any more."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(0)  # what was asked for a moment ago has begun then
+        self.end()
+        while mine := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(mine)
+
+    def end(self) -> None:
+        """Let no thread rest any more; from any thread."""
         self._ending = True
         for keyed in (0, 1):
             while self._ring(keyed):
                 pass
-        while mine := [task for task in self._tasks if task.get_loop() is loop]:
-            await asyncio.wait(mine)
 
     def _start(self, keyed: int) -> None:
         """Have what is in line committed: by the thread that rests, or by a new one."""

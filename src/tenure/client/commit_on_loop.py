@@ -37,7 +37,8 @@ class LoopCommit(GroupCommit):
     ) -> None:
         super().__init__(store, hop, lanes)
         self._begin = begin
-        self._quiet: asyncio.Future[None] | None = None
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._hops: set[asyncio.Task[Told]] = set()
 
     def put(self, row: Row, answer: Answer) -> None:
         """Have one row stored, with whoever else is here; `answer` is told."""
@@ -54,8 +55,12 @@ class LoopCommit(GroupCommit):
         """Wait until what was asked for has been answered; nothing is asked for any more."""
         loop = asyncio.get_running_loop()
         while self._tasks or any(self._lines) or any(self._flying):
-            self._quiet = loop.create_future()
-            await self._quiet
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
 
     def _start(self, keyed: int) -> None:
         """Have what is in line committed."""
@@ -67,7 +72,12 @@ class LoopCommit(GroupCommit):
             return
         self._flying[keyed].append(keys)
         landed = partial(self._landed, keyed, keys)
-        if not self._begin([row for row, _ in batch], partial(self._heard, batch, landed)):
+        try:
+            begun = self._begin([row for row, _ in batch], partial(self._heard, batch, landed))
+        except Exception as error:
+            landed([(one, error) for one in batch])
+            return
+        if not begun:
             self._by_thread(batch, landed)
 
     def _heard(
@@ -95,20 +105,35 @@ class LoopCommit(GroupCommit):
     def _by_thread(
         self, batch: list[Waiting], landed: Callable[[Told], None], *, asked: bool = False
     ) -> None:
-        async def work() -> None:
-            landed(await self._hop(partial(self._commit, batch, asked)))
+        async def work() -> Told:
+            return await self._hop(partial(self._commit, batch, asked))  # type: ignore[no-any-return]
 
-        self._spawn(work(), lambda error: landed([(one, error) for one in batch]))
+        hop = asyncio.get_running_loop().create_task(work())
+        self._hops.add(hop)
+
+        def back(hop: asyncio.Task[Told]) -> None:
+            self._hops.discard(hop)
+            if hop.cancelled():
+                self._heard(batch, landed, asyncio.CancelledError())
+            elif (error := hop.exception()) is not None:
+                self._heard(batch, landed, error)
+            else:
+                landed(hop.result())
+
+        hop.add_done_callback(back)
 
     def _landed(self, keyed: int, mine: Keys, told: Told) -> None:
         """A batch is through: hand out its answers, and send the next."""
         self._flying[keyed][:] = [keys for keys in self._flying[keyed] if keys is not mine]
-        self._tell(told)
-        if len(self._lines[keyed]) >= _ENOUGH or not self._flying[keyed]:
-            self._start(keyed)
-        self._ended()
+        try:
+            self._tell(told)
+        finally:
+            if len(self._lines[keyed]) >= _ENOUGH or not self._flying[keyed]:
+                self._start(keyed)
+            self._ended()
 
     def _ended(self) -> None:
         """Something has ended; who waits for all of it may look again."""
-        if self._quiet is not None and not self._quiet.done():
-            self._quiet.set_result(None)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)

@@ -413,8 +413,11 @@ class AsyncQueue:
     async def close(self) -> None:
         """Let go of the database, once what is on its way has ended."""
         loop = asyncio.get_running_loop()
-        if (commits := self._commits.get(loop)) is not None:
-            await commits.finish()
+        for other, commits in list(self._commits.items()):
+            if other is loop:
+                await commits.finish()
+            else:
+                commits.end()
         while mine := [task for task in self._tasks if task.get_loop() is loop]:
             await asyncio.wait(mine)
         self._closed = True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Generic, TypeVar
+from weakref import WeakMethod
 
 from tenure.store.postgres.connection import Link, TooLong
 from tenure.store.postgres.limits import ORDINARY
@@ -15,13 +17,16 @@ __all__ = ["Errand"]
 T = TypeVar("T")
 _READ, _WRITE = 1, 2
 """As psycopg's waits ask for them, and are told that they have come."""
+_TELLING = 2.0
+"""How many seconds it may take to tell a server that is silent."""
 
 
 class Errand(Generic[T]):
     """One plan on its way over one connection; `tell` hears its answer or its error, on the event loop.
 
     It is given as long as one statement may take, for all that it asks. A task stands by it: if that is cancelled, as when the event
-    loop ends, so is the errand, and its connection is given up.
+    loop ends, so is the errand, and its connection is given up. Nobody but the loop that watches its connection holds it: where a
+    loop is closed with no word to anybody, the errand goes with it, and its connection too.
     """
 
     def __init__(self, link: Link, waits: Waits[T], tell: Callable[[T | BaseException], None]) -> None:
@@ -29,11 +34,11 @@ class Errand(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self._number, self._watched = link.fileno(), 0
         self._wanted: Generator[Any, Any, Any] | None = None
+        self._done: asyncio.Future[None] = self._loop.create_future()
         limit = ORDINARY if link.limit is None else link.limit
-        self._timer = self._loop.call_later(limit, self._give_up, limit)
-        self._done = self._loop.create_future()
-        self._guard = self._loop.create_task(self._stand_by())
-        self._guard.add_done_callback(self._left)
+        self._timer = self._loop.call_later(limit, partial(_call, WeakMethod(self._give_up), limit))
+        guard = self._loop.create_task(_stand_by(self._done))
+        guard.add_done_callback(partial(_call, WeakMethod(self._left)))
 
     def go(self) -> None:
         """As far as it gets before it has to wait, at once."""
@@ -47,19 +52,24 @@ class Errand(Generic[T]):
             while True:
                 try:
                     need = _next(wanted, ready, error)
-                except StopIteration as end:
-                    wanted = self._waits.send(end.value)
-                except Exception as failed:
-                    wanted = self._waits.throw(failed)
-                else:
                     self._wanted = wanted
                     self._watch(need)
+                except StopIteration as end:
+                    self._watch(0)  # whatever follows may close the connection
+                    wanted = self._waits.send(end.value)
+                except Exception as failed:
+                    self._watch(0)
+                    wanted = self._waits.throw(failed)
+                else:
                     return
                 ready, error = 0, None
         except StopIteration as end:
             self._end(end.value)
-        except BaseException as failed:
+        except Exception as failed:
             self._end(failed)
+        except BaseException:
+            self._abandon()
+            raise
 
     def _watch(self, need: int) -> None:
         """Have the event loop go on when the connection is ready for this; a connection that is closed is watched no more."""
@@ -68,16 +78,25 @@ class Errand(Generic[T]):
             (_WRITE, self._loop.add_writer, self._loop.remove_writer),
         ):
             if need & what and not self._watched & what:
+                self._watched |= what
                 watch(self._number, self._go, what, None)
             elif self._watched & what and not need & what:
+                self._watched &= ~what
                 let_be(self._number)
-        self._watched = need
 
     def _give_up(self, limit: float) -> None:
-        """It has taken too long. The server is told so by a thread, as far as it hears."""
+        """It has taken too long. The server is told so by a thread, as far as it hears; who waits does not wait for that as well."""
         self._watch(0)
-        told = self._loop.run_in_executor(None, self._link.give_up)
-        told.add_done_callback(lambda _: self._go(0, TooLong(limit)))
+
+        def broken(_: object = None) -> None:
+            self._link.pgconn.finish()
+            self._go(0, TooLong(limit))
+
+        try:
+            self._loop.run_in_executor(None, self._link.give_up).add_done_callback(broken)
+            self._timer = self._loop.call_later(_TELLING, broken)
+        except RuntimeError:  # there is no thread for it
+            broken()
 
     def _end(self, outcome: T | BaseException) -> None:
         if self._done.done():
@@ -87,15 +106,25 @@ class Errand(Generic[T]):
         self._timer.cancel()
         self._tell(outcome)
 
-    async def _stand_by(self) -> None:
-        await asyncio.shield(self._done)
+    def _abandon(self) -> None:
+        self._watch(0)
+        self._waits.close()
+        self._end(asyncio.CancelledError())
 
     def _left(self, guard: asyncio.Task[None]) -> None:
         # Not in the task itself: one that is cancelled before its first step never gets to do anything.
         if guard.cancelled():
-            self._watch(0)
-            self._waits.close()
-            self._end(asyncio.CancelledError())
+            self._abandon()
+
+
+async def _stand_by(done: asyncio.Future[None]) -> None:
+    await asyncio.shield(done)
+
+
+def _call(method: WeakMethod[Callable[[T], None]], given: T) -> None:
+    """Call it, if it is still there."""
+    if (found := method()) is not None:
+        found(given)
 
 
 def _next(wanted: Generator[int, Any, Any], ready: int, error: Exception | None) -> int:

@@ -35,7 +35,7 @@ class Pool(Generic[T]):
         self._make, self._size = make, size
         self._idle: deque[T] = deque()
         self._line: deque[_Place[T]] = deque()
-        self._changing = threading.Lock()
+        self._changing = threading.RLock()  # who collects garbage may find a thing that is to be forgotten
         self._made = 0
 
     def take(self) -> T:

@@ -98,7 +98,12 @@ class PostgresStore:
             return False
         runner.begin(patient=patient)
         runner.link.limit = self._limits.ordinary
-        Errand(runner.link, self._running(runner, make, patient=patient), tell).go()
+        try:
+            errand = Errand(runner.link, self._running(runner, make, patient=patient), tell)
+        except BaseException:
+            self._give_back(runner)
+            raise
+        errand.go()
         return True
 
     def insert(self, job: BareParams) -> bool:
