@@ -32,7 +32,7 @@ def test_settings_with_nothing_wrong_are_told_in_full_and_nothing_is_made(folder
         ["type", "telegram"],
         ["handler", "python:on_update, as a job"],
         ["secrets", "env:BOT_SECRET (found)"],
-        ["dedupe", "48h, by what the sender names"],
+        ["dedupe", "7d, by what the sender names"],
         ["order", "start, by what the sender names"],
         ["expiry", EXPIRY],
         ["retry", "50ms; 2 attempts of 60s each"],
@@ -75,7 +75,7 @@ def test_json_tells_the_same_to_machines(folder: Path) -> None:
     bot, git = told["sources"]
     assert bot["secrets"] == [{"reference": "env:BOT_SECRET", "found": True}]
     assert git["secrets"] == [{"reference": "file:/nosuch", "found": False}]
-    assert (bot["dedupe"], bot["retry"], bot["max_attempts"]) == ("48h", ["50ms"], 2)
+    assert (bot["dedupe"], bot["retry"], bot["max_attempts"]) == ("7d", ["50ms"], 2)
     assert bot["expiry"]["inline_query"] == "30s"
 
 

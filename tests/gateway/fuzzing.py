@@ -90,6 +90,14 @@ class Sent:
     headers: tuple[tuple[str, str], ...]
     body: bytes
     honest: bool
+    forged: bool = False
+    """Whether it has no proof, or one that cannot be right."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether nobody may be let in by it."""
+        open_to_all = self.slug.startswith("generic-none") or self.path in ("/healthz", "/readyz")
+        return self.forged and not open_to_all
 
     @property
     def meant(self) -> bool:
@@ -221,7 +229,8 @@ def sents(draw: st.DrawFn) -> Sent:
     path = draw(st.just("/{}") | st.just("/{}") | st.just("/{}") | _odd_paths).replace("{}", slug)
     extra = draw(st.lists(_extra, max_size=3)) if how != "honest" else []
     headers = (*proof.items(), *extra, ("X-Mark", MARK))
-    return Sent(slug, draw(_methods), path, headers, body, honest=how == "honest")
+    forged = how in ("junk", "none")
+    return Sent(slug, draw(_methods), path, headers, body, honest=how == "honest", forged=forged)
 
 
 # Bytes

@@ -37,9 +37,9 @@ button is under, the day when a business was connected.)"""
 
 
 class Telegram(Source):
-    """`update_id` restarts at random after a week without updates, so it is remembered for less."""
+    """`update_id` restarts at random after a week without updates, so it is remembered for no longer: for as long as what is done is kept."""
 
-    window: ClassVar[Duration] = "48h"
+    window: ClassVar[Duration] = "7d"
     expiry: ClassVar[Mapping[str, Duration]] = {
         "callback_query": "150s",
         "shipping_query": "150s",
