@@ -85,9 +85,13 @@ class RawPostgres:
 
 
 class RawSqlite:
-    """apsw, WAL, synchronous FULL; one connection, claim and settle a commit each."""
+    """apsw, WAL, synchronous FULL; one connection, claim and settle a commit each.
+
+    With `relaxed` a claim does not wait for the disk, as Tenure's do not.
+    """
 
     def __init__(self, path: str) -> None:
+        self.relaxed = False
         self._db = apsw.Connection(path)
         for text in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -32768"):
             self._db.execute(f"PRAGMA {text}").fetchall()  # what is not fetched may not be run
@@ -114,6 +118,8 @@ class RawSqlite:
 
     def claim(self, limit: int) -> list[Any]:
         now = time.time_ns() // 1000
+        if self.relaxed:
+            self._db.execute("PRAGMA synchronous = NORMAL")
         return self._db.execute(
             "UPDATE raw_jobs SET state = 'running', attempt = attempt + 1, lease_until = ? WHERE id IN (SELECT id FROM"
             " raw_jobs WHERE state = 'ready' ORDER BY priority DESC, run_at, id LIMIT ?) RETURNING id, payload, attempt",
@@ -122,6 +128,8 @@ class RawSqlite:
 
     def settle(self, rows: list[Any]) -> None:
         now = time.time_ns() // 1000
+        if self.relaxed:
+            self._db.execute("PRAGMA synchronous = FULL")
         with self._db:
             self._db.executemany(
                 "UPDATE raw_jobs SET state = 'done', finished_at = ? WHERE id = ?",

@@ -135,16 +135,30 @@ def compare(
         raw.load([PAYLOAD] * count)
         return drain(count, loop, lambda: raw.claim(BATCH), raw.settle)
 
+    def relaxed_drain() -> float:
+        assert isinstance(raw, RawSqlite)
+        raw.relaxed = True
+        try:
+            return raw_drain()
+        finally:
+            raw.relaxed = False
+
     say(f"{store}: claim + settle in batches of {BATCH}")
-    cells = interleave(sizes.rounds, raw=raw_drain, tenure=our_drain)
-    report.add(
-        store,
-        f"claim + settle, batches of {BATCH}",
-        cells,
-        "tenure",
-        "raw",
-        want=0.7 if store == "postgres" else 0.6,
-    )
+    what = f"claim + settle, batches of {BATCH}"
+    if store == "postgres":
+        cells = interleave(sizes.rounds, raw=raw_drain, tenure=our_drain)
+        report.add(store, what, cells, "tenure", "raw", want=0.7)
+    else:
+        cells = interleave(sizes.rounds, raw=raw_drain, relaxed=relaxed_drain, tenure=our_drain)
+        report.add(store, what, cells, "tenure", "raw", want=0.6)
+        report.add(
+            store,
+            "the same, where raw claims do not wait for the disk either",
+            cells,
+            "tenure",
+            "relaxed",
+            want=0.6,
+        )
 
     say(f"{store}: enqueue_many")
     jobs, works = new_jobs(count), [WORK] * count
@@ -307,20 +321,22 @@ def pinned(url: str, sizes: Sizes, report: Report) -> None:
     """Throughput while an old transaction keeps vacuum from removing anything."""
     say(f"postgres: {sizes.pinned_round * sizes.pinned_rounds:,} jobs behind a transaction that pins vacuum")
     q = tenure.open(f"{url}?schema=bench_pinned")
+
+    def one_round() -> float:
+        q.enqueue_many(new_jobs(sizes.pinned_round))
+        return drain(
+            sizes.pinned_round,
+            overlapped,
+            lambda: q.claim(BATCH, worker="bench"),
+            lambda claims: q.settle_many([(c, DONE) for c in claims]),
+        )
+
+    one_round()  # everything is warm, and vacuumed, when the transaction begins
+    with connected(url) as execute:
+        execute("VACUUM ANALYZE bench_pinned.jobs")
     with psycopg.connect(url) as old:
         old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         old.execute("SELECT pg_current_xact_id(), count(*) FROM bench_pinned.jobs")
-
-        def one_round() -> float:
-            q.enqueue_many(new_jobs(sizes.pinned_round))
-            return drain(
-                sizes.pinned_round,
-                overlapped,
-                lambda: q.claim(BATCH, worker="bench"),
-                lambda claims: q.settle_many([(c, DONE) for c in claims]),
-            )
-
-        one_round()
         rates = [one_round() for _ in range(sizes.pinned_rounds)]
         third = max(sizes.pinned_rounds // 3, 1)
         values = iter(rates[:third]), iter(rates[-third:])
