@@ -175,6 +175,21 @@ def test_who_is_asked_to_wait_waits_and_loses_no_attempt(scene: Scene, status: i
     assert scene.errors(job_id) == []
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_is_not_told_how_long_to_wait_tries_again_as_after_any_failure(scene: Scene, status: int) -> None:
+    server = scene.server(answer(status), answer(status, retry_after="soon"), answer())
+    scene.attach("github", server.url)
+    job_id = scene.put("github", max_attempts=5)
+    for attempt, wait in enumerate(("30s", "2m"), 1):
+        assert [type(ran.outcome) for ran in scene.stage.drain()] == [tenure.Fail]
+        job = scene.job(job_id)
+        assert (job.state, job.attempt) == ("scheduled", attempt)
+        scene.clock.advance(wait)
+    scene.stage.drain()
+    assert scene.job(job_id).state == "done"
+    assert scene.errors(job_id) == [f"the answer was {status}"] * 2
+
+
 def test_after_a_day_of_being_asked_to_wait_it_counts_as_a_failure(scene: Scene) -> None:
     server = scene.server(answer(429, retry_after="3600"))
     scene.attach("github", server.url, max_attempts=2)
@@ -199,22 +214,23 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
         (429, "7", 7.0),
         (503, "7", 7.0),
         (429, "0", 1.0),
-        (429, "86400", 3_600.0),
-        (429, "9" * 400, 3_600.0),
+        (429, "7200", 7_200.0),
+        (429, "86401", 86_400.0),
+        (429, "9" * 400, 86_400.0),
         (429, format_datetime(NOW + timedelta(seconds=40), usegmt=True), 40.0),
-        (503, format_datetime(NOW + timedelta(days=40), usegmt=True), 3_600.0),
+        (503, format_datetime(NOW + timedelta(days=40), usegmt=True), 86_400.0),
         (503, format_datetime(NOW - timedelta(days=40), usegmt=True), 1.0),
         (429, "Tue, 01 Jan 2030 00:00:09 -0000", 9.0),
-        (429, None, 30.0),
-        (429, "soon", 30.0),
-        (429, "-5", 30.0),
-        (429, "Tue, 99 Foo 2030 00:00:00 GMT", 30.0),
+        (429, None, None),
+        (429, "soon", None),
+        (429, "-5", None),
+        (429, "Tue, 99 Foo 2030 00:00:00 GMT", None),
         (503, None, None),
         (503, "soon", None),
         (500, "7", None),
         (404, "7", None),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_how_long_to_wait_is_told_in_seconds_or_by_a_date(
     status: int, told: str | None, seconds: float | None

@@ -1,7 +1,7 @@
 """What an answer means for the job that sent it, or for the sender of a sync source, who is told 200 or 503.
 
 2xx                                 done
-429, or 503 with Retry-After        not now: the job snoozes and loses no attempt, for a day from when it was made
+429 or 503 with Retry-After         not now: the job snoozes and loses no attempt, for a day from when it was made
 what the settings give up on        dead at once; a sync source's sender is told 200, for trying again would not help
 anything else, redirects too        a failure, tried again as the source's settings say, or by the sender
 """
@@ -21,9 +21,7 @@ from tenure.outcome import Bury, Snooze
 __all__ = ["Answered", "GiveUp", "judge", "wait_of"]
 
 _PATIENCE = timedelta(hours=24)
-_SHORTEST, _LONGEST = 1.0, 3_600.0
-_UNTOLD = 30.0
-"""How long a 429 waits that does not say for how long, in seconds."""
+_SHORTEST, _LONGEST = 1.0, _PATIENCE.total_seconds()
 _PASSING = frozenset({408, 425, 429})
 """Answers that speak of this request's moment, not of the request; a whole class given up on does not mean them."""
 
@@ -79,7 +77,7 @@ def wait_of(answer: Answer, now: float) -> float | None:
         try:
             moment = parsedate_to_datetime(told)
         except (ValueError, TypeError, IndexError, OverflowError):
-            return _UNTOLD if answer.status == 429 else None
+            return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         seconds = moment.timestamp() - now
