@@ -279,9 +279,10 @@ def test_an_answer_that_is_too_long_is_an_answer_all_the_same(one: Scene) -> Non
 
 def test_a_private_address_is_dead_at_once_unless_it_is_allowed(scene: Scene) -> None:
     server = scene.server()
-    scene.attach("github", server.url, {"private": False})
-    job_id = scene.put("github")
-    scene.stage.drain()
+    with looking_up({"here.test": ["127.0.0.1"]}):
+        scene.attach("github", f"http://here.test:{server.port}/", {"private": False})
+        job_id = scene.put("github")
+        scene.stage.drain()
     job = scene.job(job_id)
     assert (job.state, job.reason) == ("dead", "forbidden address")
     assert "127.0.0.1 is a loopback address" in str(job.error)
@@ -452,7 +453,6 @@ def test_a_sender_s_own_words_never_stand_in_for_ours(one: Scene) -> None:
 URL = "https://hooks.example.org/in"
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"url": None}, 'url must be given for the handler http; write url = "https://…".'),
-    ({"url": "https://me@hooks.example.org/"}, "url must hold no user."),
     ({"handler": "http:x"}, "handler: http takes nothing after it; name the place in url."),
     ({"options": {"timout": 3}}, "options.timout is unknown; did you mean 'timeout'?"),
     (

@@ -28,6 +28,11 @@ def problems_of(*sources: Any, **shared: Any) -> list[str]:
     return look(app_of(), {"inline_secrets": True, **shared, "sources": list(sources)})[1]
 
 
+NO_URL = "url must be http:// or https:// with a valid host, and no user, password or space."
+NO_API = "api must be http:// or https:// with a valid host, and no user, password, space or query."
+NO_URLS = (
+    "ftp://x", "https://u:p@x/", "https://u@x/", "https://h/a b", "http://a..test/", f"http://{'a' * 64}.test/", "http://x:99999/",
+)  # fmt: skip
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"type": "telegramm"}, "there is no type 'telegramm'; did you mean 'telegram'?"),
     (
@@ -62,10 +67,19 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"timeout": "0s"}, "timeout: must be longer than zero, got '0s'."),
     ({"retry": []}, "retry must be at least one duration."),
     ({"expiry": {"*": -1}}, "expiry.*: must not be negative, got -1; use zero or more."),
-    ({"handler": "http", "url": "ftp://x"}, "url must be http:// or https:// with a host and no password."),
-    (
-        {"handler": "http", "url": "https://u:p@x/"},
-        "url must be http:// or https:// with a host and no password.",
+    *(({"url": url, "handler": "http"}, NO_URL) for url in NO_URLS),
+    *(({"api": url}, NO_API) for url in NO_URLS),
+    *(
+        (
+            {"url": f"http://{host}/", "handler": "http"},
+            f"url leads to {found}; if it is meant, set private = true in its options.",
+        )
+        for host, found in {
+            "10.0.0.1:8080": "10.0.0.1, which is not a public address",
+            "2130706433": "127.0.0.1, which is a loopback address",
+            "[::1]": "::1, which is a loopback address",
+            "169.254.169.254": "169.254.169.254, which is the address of a cloud's metadata",
+        }.items()
     ),
     ({"order": "never"}, "order must be start, strict or none, got 'never'."),
     ({"key": "path"}, 'key must be "header:…", "json:…" or "body", got \'path\'.'),
@@ -108,6 +122,20 @@ def test_a_check_that_makes_no_sense_is_told(check: dict[str, Any], sentence: st
 def test_a_standard_secret_that_is_not_base64_is_told_without_showing_it() -> None:
     [problem] = problems_of(settings_of("standard", secrets=["inline:whsec_!!hunter2"]))
     assert problem == "source 'standard': a secret must be base64, with or without whsec_ before it."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"handler": "http", "url": "http://127.0.0.1:9/", "options": {"private": True}},
+        {"handler": "http", "url": "http://8.8.8.8/"},
+        {"handler": "http", "url": "http://name.test/"},
+        {"api": "http://127.0.0.1:9"},
+    ],
+    ids=["meant", "public", "name", "api"],
+)
+def test_an_address_that_is_public_or_meant_is_no_problem(change: dict[str, Any]) -> None:
+    assert problems_of({**settings_of("telegram"), **change}) == []
 
 
 def test_a_good_gateway_has_no_problem() -> None:

@@ -27,7 +27,7 @@ from tenure.gateway.guard import refusal
 if TYPE_CHECKING:
     from tenure.gateway.reading import Reading
 
-__all__ = ["Answer", "Forbidden", "TooLong", "Unreachable", "fits", "post"]
+__all__ = ["Answer", "Forbidden", "TooLong", "Unreachable", "fits", "is_url", "not_public", "post"]
 
 _OURS = frozenset(
     {"host", "content-length", "connection", "transfer-encoding", "expect", "upgrade", "te", "trailer"}
@@ -105,6 +105,26 @@ async def post(
 def fits(name: str, value: str) -> bool:
     """Whether this can be a header of a request: no line break or other control character, and none of our own."""
     return bool(_NAME.match(name) and _VALUE.match(value)) and name.lower() not in _OURS
+
+
+def is_url(url: str) -> bool:
+    """Whether something could be sent there, as far as can be told without looking its host up."""
+    try:
+        _target(url)
+    except FieldError:
+        return False
+    return True
+
+
+def not_public(url: str) -> str | None:
+    """Why it is Forbidden unless `private`, where its host is an address, in any spelling; a name is judged when it is used."""
+    host = _target(url).host
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (socket.gaierror, UnicodeError):
+        return None
+    judged = ((where[0], refusal(_scoped(where))) for _, _, _, _, where in found)
+    return next((f"{address}, which is {why}" for address, why in judged if why is not None), None)
 
 
 def _target(url: str) -> _Target:

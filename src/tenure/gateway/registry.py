@@ -13,13 +13,13 @@ from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from tenure.app import App
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, UsageError
 from tenure.gateway.handlers import HANDLERS, Handler
 from tenure.gateway.handlers.replies import has_replies
+from tenure.gateway.outgoing import is_url
 from tenure.gateway.secrets import Masker, resolve
 from tenure.gateway.sense import senseless
 from tenure.gateway.settings import GatewaySettings, SourceSettings, read
@@ -174,10 +174,12 @@ class _Builder:
             self.wrong(f'key must be "header:…", "json:…" or "body", got {settings.key!r}')
         if settings.order_by is not None and not settings.order_by.startswith(("header:", "json:")):
             self.wrong(f'order_by must be "header:…" or "json:…", got {settings.order_by!r}')
-        if settings.url is not None and not _is_url(settings.url):
-            self.wrong("url must be http:// or https:// with a host and no password")
-        if not _is_url(settings.api) or "?" in settings.api or "#" in settings.api:
-            self.wrong("api must be http:// or https:// with a host, and no password or query")
+        if settings.url is not None and not is_url(settings.url):
+            self.wrong("url must be http:// or https:// with a valid host, and no user, password or space")
+        if not is_url(settings.api) or "?" in settings.api or "#" in settings.api:
+            self.wrong(
+                "api must be http:// or https:// with a valid host, and no user, password, space or query"
+            )
         for problem in (*telegram_problems(settings), *senseless(settings)):
             self.wrong(problem)
         for name, low, high in (
@@ -280,15 +282,6 @@ def _span(
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
     near = get_close_matches(name, known, 3)
     return f"did you mean {', '.join(map(repr, near))}?" if near else f"known are {', '.join(known)}"
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.password is None
 
 
 def _has_store(app: App) -> bool:

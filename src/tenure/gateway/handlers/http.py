@@ -14,7 +14,6 @@ from __future__ import annotations
 from base64 import b64encode
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit
 
 from tenure.app import App
 from tenure.clock import machine_micros
@@ -26,7 +25,7 @@ from tenure.gateway.handlers.http_options import OURS, is_reference, is_secret, 
 from tenure.gateway.handlers.replies import Replies, reply_in
 from tenure.gateway.handlers.verdict import GiveUp, judge
 from tenure.gateway.limits import Refused
-from tenure.gateway.outgoing import Answer, Forbidden, TooLong, fits, post
+from tenure.gateway.outgoing import Answer, Forbidden, TooLong, fits, is_url, not_public, post
 from tenure.gateway.secrets import resolve
 from tenure.gateway.settings import SourceSettings
 from tenure.gateway.sources import SOURCES, Source
@@ -61,8 +60,10 @@ class HttpHandler:
             found.append("handler: http takes nothing after it; name the place in url")
         if self._settings.url is None:
             found.append('url must be given for the handler http; write url = "https://…"')
-        elif _names_a_user(self._settings.url):
-            found.append("url must hold no user")
+        elif is_url(self._settings.url) and not self._options.private:
+            where = not_public(self._settings.url)
+            if where is not None:
+                found.append(f"url leads to {where}; if it is meant, set private = true in its options")
         if find_spec("httptools") is None:
             found.append("handler: http needs httptools; pip install 'tenure[gateway]'")
         return found
@@ -189,12 +190,3 @@ class HttpHandler:
         if usable:
             return value, None
         return None, problem or "options.secret must be base64, with or without whsec_ before it"
-
-
-def _names_a_user(url: str) -> bool:
-    """A password beside it is the registry's to find."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.username is not None and parts.password is None
