@@ -166,6 +166,25 @@ def test_every_problem_of_every_source_is_told_at_once() -> None:
     assert "tele-gram_SECRET" not in told
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "https://example.org",
+        "example.org:443",
+        "example.org/in",
+        "*.example.org",
+        "a..org",
+        "",
+        "[::1]:8000",
+        "ex ample",
+    ],
+)
+def test_a_host_that_no_request_could_name_is_refused(host: str) -> None:
+    assert problems_of(settings_of("telegram"), hosts=["example.org", host]) == [
+        f"gateway: hosts must be names or addresses alone, like example.org or ::1, got {host!r}."
+    ]
+
+
 def test_two_sources_of_one_slug_are_refused() -> None:
     problems = problems_of(settings_of("telegram"), settings_of("github", slug="telegram"))
     assert problems == ["source 'telegram': the slug is used more than once; give each source its own."]

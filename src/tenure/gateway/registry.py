@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,7 @@ __all__ = ["Config", "GatewayRefused", "Registry", "Route", "build", "look"]
 Config = GatewaySettings | Mapping[str, Any] | str | Path
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 _PREFIX = re.compile(r"(/[A-Za-z0-9_.-]+)*\Z")
+_HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?\Z")
 _RESERVED = ("healthz", "readyz")
 
 
@@ -88,6 +90,11 @@ def look(app: App, config: Config, *, store: bool = True, secrets: bool = True) 
         spans[name] = (span or timedelta(seconds=10)).total_seconds()
     if not _PREFIX.match(settings.prefix):
         problems.append(f"gateway: prefix must be like /hooks, got {settings.prefix!r}.")
+    problems += [
+        f"gateway: hosts must be names or addresses alone, like example.org or ::1, got {host!r}."
+        for host in settings.hosts
+        if not _is_host(host)
+    ]
     for name in ("max_requests", "max_depth", "max_digits"):
         if getattr(settings, name) < 1:
             problems.append(f"gateway: {name} must be at least 1, got {getattr(settings, name)}.")
@@ -282,6 +289,17 @@ def _span(
 def _nearest(name: str, known: Mapping[str, Any]) -> str:
     near = get_close_matches(name, known, 3)
     return f"did you mean {', '.join(map(repr, near))}?" if near else f"known are {', '.join(known)}"
+
+
+def _is_host(host: str) -> bool:
+    """Whether a Host header, less its port, could say this."""
+    if _HOST.match(host):
+        return True
+    try:
+        IPv6Address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+    except ValueError:
+        return False
+    return True
 
 
 def _has_store(app: App) -> bool:
