@@ -127,6 +127,34 @@ def test_no_more_than_thirty_go_in_a_second_nor_twenty_in_a_minute_to_a_group() 
     assert max(sum(at <= other < at + 60 for other in group) for at in group) == 20
 
 
+def test_what_goes_to_no_numbered_chat_takes_the_bot_s_own_turn() -> None:
+    now = [100.0]
+    pace = Pace(lambda: now[0])
+    assert pace.take(None) == 0
+    assert pace.take(None) == pace.take(1) == pytest.approx(1 / 30)
+    now[0] += 0.04
+    assert pace.take(None) == 0  # no second's rest, for it is no chat's
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("answerCallbackQuery", {"callback_query_id": "5"}),
+        ("sendMessage", {"chat_id": "@news", "text": "hi"}),
+    ],
+    ids=["no chat", "by name"],
+)
+def test_a_call_without_a_numbered_chat_waits_for_the_bot_s_turn_too(
+    telegram: FakeTelegram, method: str, params: dict[str, Any]
+) -> None:
+    settings = SourceSettings(slug="bot", type="telegram", token=f"inline:{TOKEN}", api=telegram.url)
+    sender, pace = Sender(settings, inline=True), pace_of(TOKEN, telegram.url)
+    assert asyncio.run(sender.run(method, params)) == "sent"
+    pace._all += 60.0  # as if the next turn were a minute away
+    with pytest.raises(tenure.Snooze):
+        asyncio.run(sender.run(method, params))
+
+
 def test_whose_turn_is_long_in_coming_is_put_off() -> None:
     now = [0.0]
     pace = Pace(lambda: now[0])

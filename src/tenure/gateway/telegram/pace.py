@@ -31,8 +31,8 @@ class Pace:
         """When the next message may go to a chat."""
         self._all = 0.0
 
-    async def turn(self, chat: int) -> None:
-        """Wait until a message may go to this chat; Snooze if that takes too long."""
+    async def turn(self, chat: int | None) -> None:
+        """Wait until a message may go to this chat, None for one without a number; Snooze if that takes too long."""
         deadline = self._clock() + _PATIENCE
         while (wait := self.take(chat)) > 0:
             if self._clock() + wait > deadline:
@@ -44,16 +44,18 @@ class Pace:
         with self._lock:
             self._free[chat] = self._clock() + _gap(chat)
 
-    def take(self, chat: int) -> float:
-        """Take the turn, if it is this chat's; else how long to wait before asking again."""
+    def take(self, chat: int | None) -> float:
+        """Take the turn, if it is this chat's and the bot's own; else how long to wait before asking again."""
         with self._lock:
             now = self._clock()
-            wait = max(self._free.get(chat, 0.0), self._all) - now
+            free = 0.0 if chat is None else self._free.get(chat, 0.0)
+            wait = max(free, self._all) - now
             if wait > 0:
                 return wait
             if len(self._free) > _MANY:
                 self._free = {one: at for one, at in self._free.items() if at > now}
-            self._free[chat] = now + _gap(chat)
+            if chat is not None:
+                self._free[chat] = now + _gap(chat)
             self._all = now + _ALL
             return 0.0
 

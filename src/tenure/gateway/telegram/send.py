@@ -50,8 +50,7 @@ class Sender:
         given = dict(params)
         for _ in range(1 + _MOVES):
             chat = _chat(given)
-            if chat is not None:
-                await pace.turn(chat)
+            await pace.turn(chat)
             try:
                 await bot.call(method, given)
             except BotRefused as refused:
@@ -88,6 +87,7 @@ class Sender:
 
 
 def _chat(params: Mapping[str, Any]) -> int | None:
+    """The chat's number; None where there is no chat (answerCallbackQuery), or one by its name ("@channel")."""
     chat = params.get("chat_id")
     return chat if isinstance(chat, int) and not isinstance(chat, bool) else None
 
