@@ -102,6 +102,36 @@ def test_a_sync_handler_that_fails_or_takes_too_long_is_503_and_tells_nothing(
     assert "tele-gram_SECRET" not in caplog.text
 
 
+def test_a_sync_handler_s_own_timeout_is_a_failure_of_its_and_is_told(
+    light: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    @light.app.job
+    async def impatient(event: dict[str, Any]) -> None:
+        raise TimeoutError("the printer does not answer")
+
+    served = light.serve(sync(handler="python:impatient", deadline="30s"))
+    body = body_of("telegram")
+    answer = served.post("telegram", body, headers_of("telegram", body))
+    assert (answer.status, answer.json["error"]) == (503, "handler failed")
+    assert "telegram: the handler failed: TimeoutError: the printer does not answer" in caplog.text
+
+
+def test_a_sync_handler_that_buries_has_given_up_and_the_sender_need_not_try_again(
+    light: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    @light.app.job
+    async def buries(event: dict[str, Any]) -> None:
+        raise tenure.Bury("no such customer", "customer 5 is gone")
+
+    served = light.serve(sync(handler="python:buries"))
+    body = body_of("telegram")
+    answer = served.post("telegram", body, headers_of("telegram", body))
+    assert (answer.status, answer.json) == (200, {"ok": True, "gave_up": True})
+    assert served.gateway.counters.given_up == {"telegram": 1}
+    assert "the handler gave up, and the sender need not try again" in caplog.text
+    assert "no such customer: customer 5 is gone" in caplog.text
+
+
 def test_an_async_source_is_handled_by_a_worker_as_its_settings_say(
     house: House, working: list[Working]
 ) -> None:

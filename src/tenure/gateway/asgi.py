@@ -1,6 +1,6 @@
 """The gateway as a bare ASGI app: POST /<slug>, GET /healthz, GET /readyz.
 
-    200  after the COMMIT (async sources) or the handler's end (sync ones); a duplicate is told the first job's id
+    200  after the COMMIT (async sources) or the handler's end, giving up too (sync ones); a duplicate is told the first job's id
     400  not JSON, too deep, a number too long     404  no such source (or Host)       408  the body came too slowly
     401  no signature, or a wrong one              405  not POST; Allow says so        413  the body is too long
     503  with Retry-After: store down, full or slow, backlog over its limit, a sync handler that failed or took too long
@@ -32,6 +32,7 @@ from tenure.gateway.limits import HungUp, Receive, Refused, body_of
 from tenure.gateway.registry import Config, Registry, Route, build
 from tenure.job import Enqueued
 from tenure.newjob import NewJob
+from tenure.outcome import Bury
 
 __all__ = ["Gateway", "asgi"]
 
@@ -161,23 +162,29 @@ class Gateway:
             body=body,
             headers=route.source.keep(headers),
         )
+        limit = asyncio.timeout(route.deadline)
         try:
-            async with asyncio.timeout(route.deadline):
+            async with limit:
                 answer = await route.handler.handle(delivery, Context())
             return _fit(answer)
         except GaveUp as error:
-            self.counters.given_up[route.settings.slug] += 1
-            self.intake.say(
-                route.settings.slug, "the handler gave up, and the sender need not try again", error
-            )
-            return {"ok": True, "gave_up": True}
+            return self._gave_up(route.settings.slug, error)
+        except Bury as error:
+            why = ": ".join(str(part) for part in (error.reason, error.error) if part)
+            return self._gave_up(route.settings.slug, GaveUp(why))
         except Misfit:
             raise Refused(400, "not what the handler takes") from None
-        except TimeoutError:
-            raise Refused(503, "handler too slow", retry_after=_RETRY) from None
         except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():  # not one of the handler's own
+                raise Refused(503, "handler too slow", retry_after=_RETRY) from None
             self.intake.say(route.settings.slug, "the handler failed", error)
             raise Refused(503, "handler failed", retry_after=_RETRY) from None
+
+    def _gave_up(self, slug: str, error: GaveUp) -> dict[str, bool]:
+        """It will never work: the sender would only try for a day."""
+        self.counters.given_up[slug] += 1
+        self.intake.say(slug, "the handler gave up, and the sender need not try again", error)
+        return {"ok": True, "gave_up": True}
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

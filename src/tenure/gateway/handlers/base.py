@@ -2,8 +2,8 @@
 
 A handler is named in a source's settings as "name" or "name:argument" and made once for that source. What `handle`
 returns is, for a sync source, the JSON that is answered (an object; anything else is answered as done), and for an async
-one the job's result. What it raises is, for a sync source, 503 (`GaveUp`: 200); in a job, what it is for any job: `Snooze`,
-`RetryIn`, `Bury` and errors all mean what they mean there.
+one the job's result. What it raises is, for a sync source, 503 (`GaveUp` and `Bury`: 200, for it would never work); in a job, what
+it is for any job: `Snooze`, `RetryIn`, `Bury` and errors all mean what they mean there.
 """
 
 from __future__ import annotations
