@@ -28,6 +28,9 @@ def test_settings_with_nothing_wrong_are_told_in_full_and_nothing_is_made(folder
     )
     assert ended.returncode == 0, ended.stderr
     assert [line.split(maxsplit=1) for line in ended.stdout.splitlines()] == [
+        ["SLUG", "TYPE      ASYNC  HANDLER           QUEUE    SECRETS"],
+        ["bot", "telegram  yes    python:on_update  gateway  1 of 1 found"],
+        [],
         ["POST", "/bot"],
         ["type", "telegram"],
         ["handler", "python:on_update, as a job"],
@@ -40,6 +43,19 @@ def test_settings_with_nothing_wrong_are_told_in_full_and_nothing_is_made(folder
         ["1", "source, and nothing is wrong"],
     ]
     assert not (folder / "jobs.db").exists()
+
+
+def test_the_sources_stand_in_one_table_above_all_that_is_said_of_each(folder: Path) -> None:
+    options = {"then": "python:waits", "allow": [1]}
+    write(folder, GITHUB + source(slug="door", handler="auth", options=options, **{"async": False}))
+    ended = tenure_command(folder, "gateway", "check", "bot:app", url=f"sqlite:///{folder}/jobs.db")
+    assert ended.stdout.splitlines()[:5] == [
+        "SLUG  TYPE      ASYNC  HANDLER                 QUEUE    SECRETS",
+        "git   github    yes    python:waits            gateway  0 of 1 found",
+        "door  telegram  no     auth then python:waits  -        0 of 1 found",
+        "",
+        "POST /git",
+    ]
 
 
 def test_a_source_whose_sender_names_no_line_is_in_no_order(folder: Path) -> None:

@@ -25,8 +25,9 @@ def command(app: str | None, config: str, no_store: bool, as_json: bool) -> None
 
     Secrets are told as references, and whether they are found in this environment.
     """
+    from tenure.cli.desk.screen import table
     from tenure.cli.gateway.options import find_app, merged
-    from tenure.cli.gateway.sources import blocks, told
+    from tenure.cli.gateway.sources import HEADER, blocks, rows, told
     from tenure.gateway.registry import look
 
     found = find_app(app, config)
@@ -35,6 +36,9 @@ def command(app: str | None, config: str, no_store: bool, as_json: bool) -> None
     if as_json:
         click.echo(json.dumps({"ok": not problems, "sources": told(registry.settings), "problems": problems}))
     else:
+        if registry.settings.sources:
+            table(HEADER, rows(registry.settings))
+            click.echo()
         for line in blocks(registry.settings):
             click.echo(line)
         for problem in problems:

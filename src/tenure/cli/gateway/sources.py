@@ -11,7 +11,9 @@ from tenure.gateway.settings import GatewaySettings, SourceSettings
 from tenure.gateway.sources import SOURCES
 from tenure.gateway.sources.base import Source
 
-__all__ = ["blocks", "path_of", "table", "told"]
+__all__ = ["HEADER", "blocks", "path_of", "rows", "table", "told"]
+
+HEADER = ("SLUG", "TYPE", "ASYNC", "HANDLER", "QUEUE", "SECRETS")
 
 
 def path_of(settings: GatewaySettings, source: SourceSettings) -> str:
@@ -35,6 +37,14 @@ def table(settings: GatewaySettings) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
+def rows(settings: GatewaySettings) -> Iterator[tuple[str, ...]]:
+    """A row of a table for each source, under HEADER; who makes no jobs has no queue."""
+    for one in told(settings):
+        found = sum(secret["found"] for secret in one["secrets"])
+        kept = ("yes", _handler(one), one["queue"]) if one["async"] else ("no", _handler(one), "-")
+        yield one["slug"], one["type"], *kept, f"{found} of {len(one['secrets'])} found"
+
+
 def blocks(settings: GatewaySettings) -> Iterator[str]:
     """Everything about each source, in a few lines each."""
     for one in told(settings):
@@ -45,8 +55,7 @@ def blocks(settings: GatewaySettings) -> Iterator[str]:
 
 def _facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "type", one["type"]
-    then = f" then {one['then']}" if one["then"] else ""
-    yield "handler", f"{one['handler']}{then}, {'as a job' if one['async'] else 'in the request'}"
+    yield "handler", f"{_handler(one)}, {'as a job' if one['async'] else 'in the request'}"
     yield "secrets", ", ".join(map(_secret, one["secrets"])) or "none"
     if one["token"] is not None:
         yield "token", _secret(one["token"])
@@ -60,6 +69,10 @@ def _facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "expiry", ", ".join(f"{n} {span}" for n, span in one["expiry"].items()) or "never"
     yield "retry", f"{', '.join(one['retry'])}; {one['max_attempts']} attempts of {one['timeout']} each"
     yield "queue", f"{one['queue']}, priority {one['priority']}"
+
+
+def _handler(one: Mapping[str, Any]) -> str:
+    return f"{one['handler']} then {one['then']}" if one["then"] else str(one["handler"])
 
 
 def _secret(one: Mapping[str, Any]) -> str:
