@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,33 @@ def test_json_tells_the_same_to_machines(folder: Path) -> None:
     assert bot["expiry"]["inline_query"] == "30s"
 
 
+UNTOLD = """Warning: source 'bot': without a token nobody is told of an update that finally failed; write token = "env:NAME", or apology = "" if that is meant."""  # fmt: skip
+UNSENT = """Warning: source 'bot': without a token no reply can be sent; write token = "env:NAME"."""
+
+
+@pytest.mark.parametrize(
+    ("change", "warned"),
+    [
+        ({}, [UNTOLD]),
+        ({"handler": "http", "url": "https://example.org/"}, [UNSENT, UNTOLD]),
+        ({"handler": "http", "url": "https://example.org/", "apology": ""}, [UNSENT]),
+        ({"apology": ""}, []),
+        ({"token": "env:BOT_TOKEN"}, []),
+        ({"async": False}, []),
+        ({"type": "github"}, []),
+    ],
+    ids=["function", "http", "http, meant", "meant", "token", "sync", "github"],
+)
+def test_a_bot_that_cannot_speak_is_warned_of_and_nothing_is_wrong(
+    folder: Path, change: dict[str, Any], warned: list[str]
+) -> None:
+    write(folder, source(**change))
+    given = {"url": f"sqlite:///{folder}/jobs.db", "BOT_SECRET": "abc", "BOT_TOKEN": "123:" + "a" * 35}
+    ended = tenure_command(folder, "gateway", "check", "bot:app", "--json", **given)
+    assert (ended.returncode, ended.stderr.splitlines()) == (0, warned)
+    assert set(json.loads(ended.stdout)) == {"ok", "sources", "problems"}
+
+
 def test_an_inline_secret_is_not_shown(folder: Path) -> None:
     write(folder, INLINE)
     for flags in ([], ["--json"]):
@@ -122,4 +150,5 @@ def test_an_app_that_attaches_wrong_settings_itself_is_told_of_all_of_them(folde
 def test_an_app_is_asked_for_where_a_handler_is_a_function(folder: Path) -> None:
     ended = tenure_command(folder, "gateway", "check", url=f"sqlite:///{folder}/jobs.db", BOT_SECRET="abc")
     assert ended.returncode == 1
-    assert ended.stderr == "Error: source 'bot': python:on_update is a function of yours; name the app that has it, module:app.\n"  # fmt: skip
+    errors = [line for line in ended.stderr.splitlines() if not line.startswith("Warning: ")]
+    assert errors == ["Error: source 'bot': python:on_update is a function of yours; name the app that has it, module:app."]  # fmt: skip

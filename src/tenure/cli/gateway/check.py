@@ -23,16 +23,18 @@ def command(app: str | None, config: str, no_store: bool, as_json: bool) -> None
     tenure gateway check bot:app                the settings in gateway.toml, for the app in bot.py
     tenure gateway check -f hooks.toml --json   for scripts: the exit code is 1 if anything is wrong
 
-    Secrets are told as references, and whether they are found in this environment.
+    Secrets are told as references, and whether they are found in this environment. Warnings change no exit code.
     """
     from tenure.cli.desk.screen import table
     from tenure.cli.gateway.options import find_app, merged
-    from tenure.cli.gateway.sources import HEADER, blocks, rows, told
+    from tenure.cli.gateway.sources import HEADER, blocks, rows, told, warnings
     from tenure.gateway.registry import look
 
     found = find_app(app, config)
     registry, problems = look(found.app, config, store=not no_store)
     problems = merged(found.problems, problems)
+    for warning in warnings(registry):
+        click.echo(f"Warning: {warning}", err=True)
     if as_json:
         click.echo(json.dumps({"ok": not problems, "sources": told(registry.settings), "problems": problems}))
     else:

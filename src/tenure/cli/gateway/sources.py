@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenure.duration import Duration
+from tenure.gateway.handlers.replies import has_replies
+from tenure.gateway.registry import Registry
 from tenure.gateway.secrets import resolve
 from tenure.gateway.settings import GatewaySettings, SourceSettings
 from tenure.gateway.sources import SOURCES
 from tenure.gateway.sources.base import Source
 
-__all__ = ["HEADER", "blocks", "path_of", "rows", "table", "told"]
+__all__ = ["HEADER", "blocks", "path_of", "rows", "table", "told", "warnings"]
 
 HEADER = ("SLUG", "TYPE", "ASYNC", "HANDLER", "QUEUE", "SECRETS")
 
@@ -51,6 +53,22 @@ def blocks(settings: GatewaySettings) -> Iterator[str]:
         yield f"POST {one['path']}"
         for name, text in _facts(one):
             yield f"  {name:<9} {text}"
+
+
+def warnings(registry: Registry) -> Iterator[str]:
+    """What works and does less than may be meant, one sentence each; a source with a problem is told that first."""
+    for route in registry.routes.values():
+        source = route.settings
+        if source.type != "telegram" or not source.is_async or source.token is not None:
+            continue
+        fix = 'write token = "env:NAME"'
+        if has_replies(source):
+            yield f"source {source.slug!r}: without a token no reply can be sent; {fix}."
+        if source.apology is None:
+            yield (
+                f"source {source.slug!r}: without a token nobody is told of an update that finally failed;"
+                f' {fix}, or apology = "" if that is meant.'
+            )
 
 
 def _facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
