@@ -320,8 +320,9 @@ def test_the_host_header_names_the_port_where_it_is_not_the_usual_one(url: str, 
         "ftp://a.test/", "a.test/x", "http://", "http:///x", "http://a.test:99999/", "http://a.test:x/", "http://[::1/",
         f"http://user:{SECRET}@a.test/", f"http://{SECRET}@a.test/", f"http://a.test/{SECRET} x",
         f"http://a.test/{SECRET}\r\nX-A: 1", f"http://a.test\n/{SECRET}", "http://a..test/", f"http://{'a' * 64}.test/",
+        f"http://a.test/{SECRET}\ud800", f"http://a.test/?{SECRET}\ud800",
     ],
-    ids=range(14),
+    ids=range(16),
 )  # fmt: skip
 def test_a_url_that_cannot_be_meant_is_refused_and_not_shown(url: str) -> None:
     with looking_up({}) as asked, pytest.raises(FieldError) as raised:

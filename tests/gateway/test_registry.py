@@ -32,6 +32,7 @@ NO_URL = "url must be http:// or https:// with a valid host, and no user, passwo
 NO_API = "api must be http:// or https:// with a valid host, and no user, password, space or query."
 NO_URLS = (
     "ftp://x", "https://u:p@x/", "https://u@x/", "https://h/a b", "http://a..test/", f"http://{'a' * 64}.test/", "http://x:99999/",
+    "http://x/\ud800",
 )  # fmt: skip
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"type": "telegramm"}, "there is no type 'telegramm'; did you mean 'telegram'?"),

@@ -121,7 +121,7 @@ def not_public(url: str) -> str | None:
     host = _target(url).host
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):
+    except (OSError, UnicodeError):
         return None
     judged = ((where[0], refusal(_scoped(where))) for _, _, _, _, where in found)
     return next((f"{address}, which is {why}" for address, why in judged if why is not None), None)
@@ -132,6 +132,9 @@ def _target(url: str) -> _Target:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
         known = host if ":" in host else host.encode("idna").decode("ascii")
+        path = quote(parts.path or "/", safe=_PATH)
+        if parts.query:
+            path += f"?{quote(parts.query, safe=_PATH + '?')}"
     except ValueError:  # UnicodeError too; neither is told, since they quote the URL
         raise FieldError("url", "must be a URL with a host", "something else") from None
     if parts.scheme not in ("http", "https") or not known or _ODD.search(url):
@@ -140,9 +143,6 @@ def _target(url: str) -> _Target:
         raise FieldError("url", "must hold no user and no password", host)
     tls = parts.scheme == "https"
     usual = 443 if tls else 80
-    path = quote(parts.path or "/", safe=_PATH)
-    if parts.query:
-        path += f"?{quote(parts.query, safe=_PATH + '?')}"
     shown = f"[{known.partition('%')[0]}]" if ":" in known else known
     number = usual if port is None else port
     return _Target(tls, known, number, path, shown if number == usual else f"{shown}:{number}")
