@@ -6,8 +6,12 @@ straight to the server: then what they prove is that the setting breaks nothing.
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import asyncpg
 import psycopg
 import pytest
 
@@ -94,6 +98,102 @@ def test_many_clients_share_two_server_connections(url: str) -> None:
     assert len(set(taken)) == 100
     for q in queues:
         q.close()
+
+
+def options(n: int) -> dict[str, Any]:
+    """A job of each kind that concurrent enqueues make a difference between."""
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"unique": f"key {n}"},
+        {"group": f"chat {n % 7}"},
+        {"group": f"chat {n % 7}", "request": tenure.Request(b"%d" % n, {})},
+    ]
+    return kinds[n % 4]
+
+
+def test_concurrent_enqueues_share_commits_through_pgbouncer_and_each_is_stored_once(
+    url: str, postgres_url: str
+) -> None:
+    async def calls() -> tuple[list[tenure.Enqueued], tenure.Enqueued]:
+        async with await tenure.aopen(url) as q:
+            assert not q._store.on_loop, "a server that changes is not to be heard by the event loop"
+            with psycopg.connect(postgres_url) as own, tenure.open(url) as other:
+                assert other.using(own).enqueue("k", unique="held").inserted
+                waits = asyncio.ensure_future(q.enqueue("k", "held", unique="held"))
+                others = asyncio.gather(*(q.enqueue("k", n, **options(n)) for n in range(200)))
+                answers = await asyncio.wait_for(others, 60)
+                assert not waits.done()
+                own.rollback()
+            return answers, await asyncio.wait_for(waits, 60)
+
+    answers, held = asyncio.run(calls())
+    assert all(one.inserted for one in (*answers, held))
+    with tenure.open(url) as q:
+        stored = {job.id: job.payload for job in q.list(limit=500)}
+        assert stored == {held.id: "held", **{one.id: n for n, one in enumerate(answers)}}
+        asked = [q.request(one.id) for one in answers]
+    assert asked == [options(n).get("request") for n in range(200)]
+
+
+def test_concurrent_enqueues_of_one_key_through_pgbouncer_make_one_job(url: str) -> None:
+    async def calls() -> list[tenure.Enqueued]:
+        async with await tenure.aopen(url) as q:
+            return await asyncio.gather(*(q.enqueue("k", n, unique=f"{n % 10}") for n in range(100)))
+
+    answers = asyncio.run(calls())
+    assert sum(one.inserted for one in answers) == 10
+    assert set(Counter(one.id for one in answers).values()) == {10}
+
+
+def stored(url: str) -> list[str]:
+    with tenure.open(url) as q:
+        return [job.payload for job in q.list()]
+
+
+def test_a_job_enqueued_in_an_async_psycopg_transaction_through_pgbouncer_goes_the_way_it_goes(
+    url: str, front: str
+) -> None:
+    async def calls() -> None:
+        async with await tenure.aopen(url) as q:
+            clients = [await psycopg.AsyncConnection.connect(front) for _ in range(2)]
+            # More often than psycopg runs a statement before it prepares it; both at once and in turn, so that neither keeps
+            # its server connection. It forgets what it has prepared when it rolls back, so that comes last.
+            for n in range(12):
+                turn = clients[:: 1 if n % 2 else -1]
+                for at, own in enumerate(turn):
+                    assert (await q.using(own).enqueue("k", f"kept {n}.{at}", unique=f"u {n}.{at}")).inserted
+                for own in turn:
+                    await own.commit()
+            for own in clients:
+                assert (await q.using(own).enqueue("k", "gone", unique="u")).inserted
+                await own.rollback()
+            for own in clients:
+                await own.close()
+
+    asyncio.run(calls())
+    assert sorted(stored(url)) == sorted(f"kept {n}.{at}" for n in range(12) for at in range(2))
+
+
+def test_a_job_enqueued_in_an_asyncpg_transaction_through_pgbouncer_goes_the_way_it_goes(
+    url: str, front: str
+) -> None:
+    async def calls() -> None:
+        async with await tenure.aopen(url) as q:
+            # As asyncpg wants it behind pgbouncer.
+            clients = [await asyncpg.connect(front, statement_cache_size=0) for _ in range(2)]
+            for n in range(12):
+                gone, kept = clients[:: 1 if n % 2 else -1]
+                undone = gone.transaction()
+                await undone.start()
+                assert (await q.using(gone).enqueue("k", f"gone {n}", unique="u")).inserted
+                async with kept.transaction():
+                    assert (await q.using(kept).enqueue("k", f"kept {n}", unique=f"u {n}")).inserted
+                await undone.rollback()
+            for own in clients:
+                await own.close()
+
+    asyncio.run(calls())
+    assert sorted(stored(url)) == sorted(f"kept {n}" for n in range(12))
 
 
 def prepared(postgres_url: str, option: str) -> int:
