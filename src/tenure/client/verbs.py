@@ -352,7 +352,9 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
     def cancel(self, id: str, reason: str = "cancelled") -> Call[Cancelling]:
         """Cancel a pending job at once; ask a running one, which its worker sees at the next renew."""
         job_id, why, now = check_id(id), reason_of(reason), self._now()
-        return Call(lambda _: people.cancel(job_id, why, self._can, now=now, inside=self._inside))
+        return Call(
+            lambda again: people.cancel(job_id, why, self._can, now=now, inside=self._inside, again=again)
+        )
 
     def promote(self, limit: int = 1_000) -> Call[int]:
         """Make due jobs ready, and look after the next `limit` groups, round and round; how many jobs moved.

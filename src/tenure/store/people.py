@@ -87,12 +87,20 @@ class _Pending(NamedTuple):
 
 
 def cancel(
-    job_id: JobId, reason: str, can: Capabilities, *, now: int | None, inside: bool = False
+    job_id: JobId,
+    reason: str,
+    can: Capabilities,
+    *,
+    now: int | None,
+    inside: bool = False,
+    again: bool = False,
 ) -> Plan[Cancelling]:
-    """A pending job is cancelled at once, a running one is asked."""
+    """A pending job is cancelled at once, a running one is asked. `again`: an earlier try may have cancelled it."""
     answer = yield Statement("find_pending", {"id": job_id, "now": now})
     if not answer.rows:
         answer = yield Statement("find_finished", {"id": job_id})
+        if again and answer.rows and answer.rows[0][0] == State.CANCELLED:
+            return Cancelling.CANCELLED
         return Cancelling.FINISHED if answer.rows else Cancelling.UNKNOWN
     job = _Pending(*answer.rows[0])
     if job.state == State.RUNNING:
