@@ -10,8 +10,11 @@ import pytest
 
 import tenure
 from tests.support.claiming import claim_all, ids, job_of, payloads, settle_all
-from tests.support.clock import MovedClock
+from tests.support.clock import MovedClock, move_machine_clock
 from tests.support.places import Place
+
+SLACK = timedelta(seconds=1)
+"""More than two readings of one clock may differ by rounding, and much less than a day."""
 
 
 def test_nothing_to_claim_is_an_empty_list(q: tenure.Queue) -> None:
@@ -220,12 +223,37 @@ def test_a_lease_is_as_long_as_asked(
     assert (claim.job.lease_until, job_of(cq, answer.id).lease_until) == (clock.at(length), clock.at(length))
 
 
-def test_the_store_s_own_clock_sets_the_lease(q: tenure.Queue) -> None:
+def test_the_store_s_own_clock_sets_the_lease(
+    place: Place, q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not this process's, which is a day ahead; a file has no other clock than its machine's."""
+    move_machine_clock(monkeypatch, "1d")
     q.enqueue("k")
+    before = place.now()
     [claim] = q.claim(lease="5m")
-    assert claim.job.started_at is not None
-    assert claim.job.lease_until is not None
-    assert claim.job.lease_until - claim.job.started_at == timedelta(minutes=5)
+    told, between = claim.job.lease_until, place.now()
+    assert q.renew([claim], lease="5m").kept == {claim.id}
+    renewed, after = job_of(q, claim.id).lease_until, place.now()
+    for since, until, by in ((before, told, between), (between, renewed, after)):
+        assert until is not None
+        assert since - SLACK <= until - timedelta(minutes=5) <= by + SLACK
+
+
+def test_the_store_s_own_clock_says_when_a_job_is_due_and_when_it_expires(
+    place: Place, q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move_machine_clock(monkeypatch, "1d")
+    before = place.now() + timedelta(hours=1)
+    q.enqueue("failing")
+    [claim] = q.claim()
+    assert q.settle(claim, tenure.Fail("no", retry_in="1h"))
+    delayed, expiring = q.enqueue("k", delay="1h"), q.enqueue("k", expires_in="1h")
+    [many] = q.enqueue_many([tenure.NewJob(kind="k", delay="1h")])
+    after = place.now() + timedelta(hours=1)
+    said = [job_of(q, job).run_at for job in (claim.id, delayed.id, many.id)]
+    for moment in (*said, job_of(q, expiring.id).expires_at):
+        assert moment is not None
+        assert before - SLACK <= moment <= after + SLACK
 
 
 @pytest.mark.parametrize("started", [True, False])

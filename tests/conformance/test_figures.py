@@ -12,7 +12,7 @@ import pytest
 import tenure
 from tenure.figures import ErrorTally, Histogram, Rollup, Tally
 from tests.support.claiming import at_once
-from tests.support.clock import MovedClock
+from tests.support.clock import MovedClock, move_machine_clock
 from tests.support.places import Place
 
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -255,10 +255,14 @@ def test_a_failed_attempt_keeps_what_it_has_in_common_with_others(q: tenure.Queu
     assert names[0][0]
 
 
-def test_the_store_s_own_clock_says_which_minute_it_is(q: tenure.Queue) -> None:
-    before = datetime.now(UTC) - timedelta(minutes=2)
+def test_the_store_s_own_clock_says_which_minute_it_is(
+    place: Place, q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not this process's, which is a day ahead; a file has no other clock than its machine's."""
+    move_machine_clock(monkeypatch, "1d")
+    before = place.now() - timedelta(minutes=2)
     q.add_figures("one", [tally()], [failing("a")])
-    after = datetime.now(UTC) + timedelta(minutes=2)
+    after = place.now() + timedelta(minutes=2)
     assert [r.done for r in q.rollups(before, after)] == [1]
     assert before < q.error_groups(before)[0].first_seen < after
     assert q.tidy_figures(keep="30d") == 0

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -20,6 +21,7 @@ import apsw
 import psycopg
 
 import tenure
+from tenure.clock import from_micros, machine_micros
 from tests.support.schemas import give_back
 
 __all__ = ["WAYS", "Caller", "Place", "Tx"]
@@ -138,6 +140,13 @@ class Place:
             return with_apsw.execute(self._placed(text)).fetchall()
         finally:
             with_apsw.close()
+
+    def now(self) -> datetime:
+        """The store's own clock: the server's, or for a file the machine's."""
+        if self.store != "postgres":
+            return from_micros(machine_micros())
+        [(now,)] = self.sql("SELECT clock_timestamp()")
+        return cast("datetime", now)
 
     @contextmanager
     def transaction(self) -> Iterator[Tx]:
