@@ -96,6 +96,57 @@ def test_a_forked_child_is_a_worker_of_its_own(url: str) -> None:
     assert mine[2] != theirs[2]
 
 
+ASYNC_FORKER = """
+import asyncio, json, os, sys, tenure, uuid, warnings
+q = asyncio.run(tenure.aopen(sys.argv[1]))
+
+async def work():
+    ids = [e.id for e in await asyncio.gather(*(q.enqueue("k", n) for n in range(10)))]
+    ids += [e.id for e in await asyncio.gather(*(q.enqueue("k", n, unique=str(uuid.uuid4())) for n in range(10)))]
+    taken = []
+    for _ in range(10):
+        for claim in await q.claim():
+            assert await q.settle(claim, tenure.Done())
+            taken.append(claim.id)
+    return [ids, taken, q.worker]
+
+before = asyncio.run(work())
+reading, writing = os.pipe()
+with warnings.catch_warnings():
+    # Newer Pythons warn of the threads that are not there in the child; that the queue does without them is what is shown.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    child = os.fork()
+if child == 0:
+    os.close(reading)
+    with os.fdopen(writing, "w") as told:
+        json.dump(asyncio.run(work()), told)
+    asyncio.run(q.close())
+    sys.exit(0)
+os.close(writing)
+mine = asyncio.run(work())
+with os.fdopen(reading) as told:
+    theirs = json.load(told)
+assert os.waitpid(child, 0)[1] == 0
+after = asyncio.run(work())
+asyncio.run(q.close())
+print(json.dumps([before, mine, theirs, after]))
+"""
+
+
+def test_a_forked_child_with_its_parent_s_async_queue_and_the_parent_both_go_on(url: str) -> None:
+    said = json.loads(run_child(ASYNC_FORKER, url))
+    stored = [job for ids, _, _ in said for job in ids]
+    taken = [job for _, ids, _ in said for job in ids]
+    assert len(stored) == len(set(stored)) == 80
+    assert len(taken) == len(set(taken)) == 40
+    before, mine, theirs, after = (worker for _, _, worker in said)
+    assert before == mine == after != theirs
+    with tenure.open(url) as q:
+        assert {job.id for job in q.list(limit=500)} == set(stored)
+        assert q.counts()["default"]["done"] == 40
+        assert q.counts()["default"]["ready"] == 40
+
+
 OUTLIVED = """
 import json, os, sys, tenure
 url = sys.argv[1]
