@@ -376,6 +376,32 @@ def test_where_writers_wait_everything_is_right_once_the_transaction_ended(
     assert state(oq, held) == ("done" if ended else "running")
 
 
+@each("sqlite3", "aiosqlite", "pysqlite-Session", "aiosqlite-AsyncSession")
+@pytest.mark.parametrize("first", ["renew", "claim"])
+def test_where_writers_wait_past_the_lease_a_neighbour_keeps_its_claim_if_its_worker_comes_first(
+    own_place: Place, kind: Kind, oq: tenure.Queue, clock: MovedClock, first: str
+) -> None:
+    """A known limit: nobody can renew meanwhile. Who comes too late is told so, and settles nothing."""
+    oq.enqueue_many([tenure.NewJob(kind="k") for _ in range(2)])
+    held, neighbour = oq.claim(2)
+    with kind.open(own_place) as own:
+        own.settle_in(held, tenure.Done())
+        clock.advance("35s")
+        own.commit()
+    assert state(oq, held) == "done"
+    if first == "renew":
+        assert oq.renew([neighbour]).kept == {neighbour.id}
+        assert own_place.open(clock=clock).claim(5) == []
+        assert oq.settle(neighbour, tenure.Done())
+    else:
+        [taken] = own_place.open(clock=clock).claim(5)
+        assert taken.id == neighbour.id
+        assert oq.renew([neighbour]).lost == {neighbour.id}
+        assert oq.settle(neighbour, tenure.Done()) is False
+        assert oq.settle(taken, tenure.Done())
+        assert oq.get(neighbour.id).crashes == 0  # type: ignore[union-attr]
+
+
 @one_per_way
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_jobs_effect_is_there_exactly_once_whatever_was_rolled_back_or_expired(
