@@ -82,9 +82,9 @@ def test_a_webhook_through_a_mount_is_answered_200_once_its_job_is_committed(hou
 def test_what_came_through_a_mount_is_handled_by_a_worker(house: House) -> None:
     body = body_of("telegram")
     with serving(mounted(house, "/in")) as port:
-        assert posted(port, "/in/telegram", body, headers_of("telegram", body))[0] == 200
-    working = Working(house.app, {})
-    try:
-        until(lambda: house.got == [json.loads(body)], "it was never handled")
-    finally:
-        working.stop()
+        working = Working(house.app, {})
+        try:
+            assert posted(port, "/in/telegram", body, headers_of("telegram", body))[0] == 200
+            until(lambda: house.got == [json.loads(body)], "it was never handled")
+        finally:
+            working.stop()  # before the site, which closes the store that both use
