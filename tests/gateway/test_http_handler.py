@@ -574,6 +574,17 @@ def test_a_sync_source_s_sender_is_told_503_before_it_gives_up(light: House) -> 
     assert (refused.status, refused.headers["retry-after"]) == (503, "5")
 
 
+def test_a_sync_source_whose_place_is_private_loses_nothing_while_its_settings_are_repaired(
+    light: House,
+) -> None:
+    with Scripted() as server, looking_up({"here.test": ["127.0.0.1"]}):
+        served = light.serve(sync("github", server, url=f"http://here.test:{server.port}/", options={}))
+        body = body_of("github")
+        refused = served.post("github", body, headers_of("github", body))
+    assert (refused.status, refused.json["error"]) == (503, "handler failed")
+    assert server.got == []
+
+
 REPLY = {"method": "sendMessage", "chat_id": 42, "text": "got it"}
 
 

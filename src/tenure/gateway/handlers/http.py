@@ -91,6 +91,8 @@ class HttpHandler:
                 private=self._options.private,
             )
         except Forbidden as cause:
+            if not context.claimed:
+                raise  # the settings can be repaired while the sender still tries
             raise Bury("forbidden address", str(cause)) from None
         except TooLong as cause:
             answer = Answer(cause.status, {}, b"")  # it was answered; the body is nothing to us
