@@ -138,6 +138,7 @@ def test_a_retry_that_still_goes_on_is_stopped_when_it_is_undone(
     ids = [house.dead("send") for _ in range(4)]
     told = page.act("retry", q="state:dead", rate=0.1).json
     assert told["more"]
+    until(lambda: [state(house, one) for one in ids].count("ready") == 1)
     assert page.act("unreplay", name=told["undo"]).json["done"] == 1
     assert [state(house, one) for one in ids] == ["dead"] * 4
     until(lambda: page.get(f"/api/acts/{told['act']}").json["said"].endswith("then somebody undid it"))

@@ -101,7 +101,8 @@ def test_who_is_told_to_let_go_of_a_deadlock_tries_again(postgres_url: str, sche
         assert not asked.done()
         other.rollback()
         assert asked.result(30) == [first, second]
-    assert tries == [False, False]
+    assert len(tries) > 1
+    assert not any(tries)
 
 
 def _is_blocked(looker: psycopg.Connection, pid: int) -> bool:

@@ -189,7 +189,11 @@ def _in_flight(data: bytes, places: int) -> Iterator[tuple[int, int]]:
 def left_behind(folder: Path) -> list[LeftBehind]:
     """What processes that are gone left in this folder."""
     found = []
-    for path in sorted(folder.glob("*.marks")):
+    try:
+        paths = sorted(folder.glob("*.marks"))
+    except FileNotFoundError:  # whoever was last in it has just removed it
+        return []
+    for path in paths:
         told = read_marks(path)
         if told is not None and not _lives(told.pid, path):
             found.append(told)
