@@ -55,7 +55,7 @@ FIGURES: dict[str, dict[str, int]] = {
     "clocks": {**_each("jumps", 20), "skewed workers": 3},
     "cron_zones": {"zones": 40, "windows": 90_000},
     "payloads": {"payloads": 2_000, "failures": 1_500},
-    "words": {"texts": 12_000, "filters": 800},
+    "words": {"texts": 12_000, "filters": 600},
     "http": {"requests": 2_500},
     "canaries": {"urls": 30, "commands": 16},
     "roles": {"tests": 1_000},
