@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,8 +102,27 @@ def work(q: tenure.Queue) -> None:
 # PostgreSQL
 
 
-@pytest.fixture(scope="module")
-def on_postgres(request: pytest.FixtureRequest, postgres_url: str) -> Iterator[OnPostgres]:
+@pytest.fixture(scope="session")
+def stores(postgres_url: str) -> Iterator[Callable[[Filled], OnPostgres]]:
+    """Stores by what became of their tables, each made once: tests come in any order, from any of several processes."""
+    made: dict[Filled, OnPostgres] = {}
+    with ExitStack() as open_now:
+
+        def get(history: Filled) -> OnPostgres:
+            if history not in made:
+                made[history] = open_now.enter_context(_filled(postgres_url, history))
+            return made[history]
+
+        yield get
+
+
+@pytest.fixture
+def on_postgres(request: pytest.FixtureRequest, stores: Callable[[Filled], OnPostgres]) -> OnPostgres:
+    return stores(request.param)
+
+
+@contextmanager
+def _filled(postgres_url: str, history: Filled) -> Iterator[OnPostgres]:
     with postgres_schema(postgres_url) as schema:
         store = open_store(f"{postgres_url}?schema={schema}")
         assert isinstance(store, PostgresStore)
@@ -119,7 +139,7 @@ def on_postgres(request: pytest.FixtureRequest, postgres_url: str) -> Iterator[O
 
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(f'ALTER TABLE "{schema}".jobs SET (autovacuum_enabled = off)'.encode())
-        fill(q, request.param, analyze, emptied)
+        fill(q, history, analyze, emptied)
         yield store, run_and_record(PostgresRunner, lambda: work(q))
         q.close()
 
