@@ -13,6 +13,7 @@ import pytest
 import tenure
 from tests.support.claiming import ids, job_of
 from tests.support.places import Place
+from tests.support.workers import until
 
 PATIENCE = 60.0
 
@@ -66,17 +67,10 @@ def test_a_job_whose_worker_fell_silent_is_claimed_though_others_are_always_read
     assert again.job.crashes == 1
 
 
-def wait_until_due(q: tenure.Queue) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while q.next_due() != 0.0:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_hasty_claim_takes_what_it_finds_first_and_leaves_the_chores_to_the_next(q: tenure.Queue) -> None:
     q.claim(10)
     late = q.enqueue("k", delay="50ms", priority=9)
-    wait_until_due(q)
+    until(lambda: q.next_due() == 0.0)
     first = q.enqueue("k")
     assert ids(q.claim(2, hasty=True)) == [first.id]
     assert job_of(q, late.id).state == "scheduled"
@@ -87,5 +81,5 @@ def test_a_hasty_claim_takes_what_it_finds_first_and_leaves_the_chores_to_the_ne
 def test_a_hasty_claim_that_finds_nothing_does_the_chores(q: tenure.Queue) -> None:
     q.claim(10)
     late = q.enqueue("k", delay="50ms")
-    wait_until_due(q)
+    until(lambda: q.next_due() == 0.0)
     assert ids(q.claim(hasty=True)) == [late.id]

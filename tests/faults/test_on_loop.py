@@ -9,7 +9,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -21,22 +21,14 @@ from tenure.config import PostgresPlace, locate
 from tenure.job import Request
 from tenure.store.postgres.limits import Limits
 from tenure.store.postgres.store import POOL, PostgresStore
-from tests.support.fresh import postgres_schema
-from tests.support.postgres import PostgresServer
+from tests.support.backends import backends
 
 MANY = 200
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with PostgresServer(durable=False) as server:
-        yield server
-
-
 @pytest.fixture
-def url(server: PostgresServer) -> Iterator[str]:
-    with postgres_schema(server.url()) as schema:
-        yield f"{server.url()}?schema={schema}&application_name={schema}"
+def url(own_url: str) -> str:
+    return own_url
 
 
 def queue_at(url: str, limit: float = 60.0, patience: float = 5.0) -> tenure.AsyncQueue:
@@ -64,14 +56,6 @@ def told(q: tenure.AsyncQueue, heard: list[str]) -> None:
         return await inner(work)
 
     q._hop = hop  # type: ignore[method-assign]
-
-
-def backends(url: str) -> list[int]:
-    """The processes that serve this URL's connections."""
-    name = url.partition("application_name=")[2]
-    with psycopg.connect(url.partition("?")[0]) as other:
-        asked = other.execute("SELECT pid FROM pg_stat_activity WHERE application_name = %s", (name,))
-        return [pid for (pid,) in asked]
 
 
 def stored(url: str) -> int:

@@ -20,24 +20,16 @@ import tenure
 from tenure.config import PostgresPlace, locate
 from tenure.store.postgres.limits import ORDINARY, WORK, Limits
 from tenure.store.postgres.store import PostgresStore
-from tests.support.fresh import postgres_schema
+from tests.support.backends import backends
 from tests.support.postgres import PostgresServer
 from tests.worker.house import House, until
 
 _SOON = 1.0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server of our own, whose processes may be stopped."""
-    with PostgresServer(durable=False) as server:
-        yield server
-
-
 @pytest.fixture
-def url(server: PostgresServer) -> Iterator[str]:
-    with postgres_schema(server.url()) as schema:
-        yield f"{server.url()}?schema={schema}&application_name={schema}"
+def url(own_url: str) -> str:
+    return own_url
 
 
 def _impatient(url: str, **options: Any) -> tenure.Queue:
@@ -46,18 +38,10 @@ def _impatient(url: str, **options: Any) -> tenure.Queue:
     return tenure.Queue(PostgresStore(place, patience=0.2, limits=Limits(_SOON)), **options)
 
 
-def _backends(url: str) -> list[int]:
-    """The processes that serve the connections of this URL's application."""
-    name = url.partition("application_name=")[2]
-    with psycopg.connect(url.partition("?")[0]) as other:
-        asked = other.execute("SELECT pid FROM pg_stat_activity WHERE application_name = %s", (name,))
-        return [pid for (pid,) in asked]
-
-
 @contextmanager
 def stopped(url: str) -> Iterator[list[int]]:
     """While this lasts, every connection there is stands still; new ones work."""
-    pids = _backends(url)
+    pids = backends(url)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -105,30 +89,32 @@ def test_a_single_enqueue_that_is_not_answered_is_stored_once_by_another_connect
         second = q.enqueue("k", {}).id
         assert sorted(job.id for job in q.list()) == [first, second]
     until(
-        lambda: not set(pids) & set(_backends(url))
+        lambda: not set(pids) & set(backends(url))
     )  # whatever they were asked, they have done it or not by now
     assert sorted(job.id for job in q.list()) == [first, second]
     q.close()
 
 
-def test_what_nobody_waits_for_any_more_is_cancelled_on_the_server(url: str, server: PostgresServer) -> None:
+def test_what_nobody_waits_for_any_more_is_cancelled_on_the_server(
+    url: str, own_server: PostgresServer
+) -> None:
     """A server that is only slow is not left with statements that pile up."""
     q = _impatient(url)
     place = locate(url)
     assert isinstance(place, PostgresPlace)
     q.enqueue("k")
-    with psycopg.connect(server.url()) as other:
+    with psycopg.connect(own_server.url()) as other:
         other.execute(f'LOCK TABLE "{place.schema}".jobs IN ACCESS EXCLUSIVE MODE'.encode())
         with pytest.raises(tenure.StoreUnavailable, match="not answered within"):
             q.list()
-        until(lambda: _backends(url) == [])
+        until(lambda: backends(url) == [])
     assert len(q.list()) == 1
     q.close()
 
 
-def test_migrations_may_take_as_long_as_they_take(url: str, server: PostgresServer) -> None:
+def test_migrations_may_take_as_long_as_they_take(url: str, own_server: PostgresServer) -> None:
     schema = url.partition("application_name=")[2]
-    with psycopg.connect(server.url(), autocommit=True) as other:
+    with psycopg.connect(own_server.url(), autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"tenure.migrate.{schema}",))
         opened: list[tenure.Queue] = []
         opening = threading.Thread(target=lambda: opened.append(_impatient(url)))
@@ -141,16 +127,16 @@ def test_migrations_may_take_as_long_as_they_take(url: str, server: PostgresServ
     opened[0].close()
 
 
-def test_a_connection_of_the_callers_own_has_no_limit(url: str, server: PostgresServer) -> None:
+def test_a_connection_of_the_callers_own_has_no_limit(url: str, own_server: PostgresServer) -> None:
     q = _impatient(url)
     answers: list[Any] = []
-    with psycopg.connect(server.url()) as mine, psycopg.connect(server.url()) as theirs:
+    with psycopg.connect(own_server.url()) as mine, psycopg.connect(own_server.url()) as theirs:
         q.using(theirs).enqueue("k", unique="u")
         pid = mine.info.backend_pid
         asking = threading.Thread(target=lambda: answers.append(q.using(mine).enqueue("k", unique="u")))
         asking.start()
         waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > '1.5 s'"  # fmt: skip
-        with psycopg.connect(server.url(), autocommit=True) as other:
+        with psycopg.connect(own_server.url(), autocommit=True) as other:
             until(lambda: other.execute(waits, (pid,)).fetchone())
         theirs.rollback()
         asking.join(30)
@@ -211,9 +197,7 @@ def test_a_worker_whose_connections_fall_silent_goes_on_by_itself_and_loses_noth
         assert (end.result, end.epoch, end.crashes) == ("kept", 1, 0)
     house.close()
     worker.close()
-    until(
-        lambda: _backends(url) == []
-    )  # whatever the silent ones were asked, they have done it or not by now
+    until(lambda: backends(url) == [])  # whatever the silent ones were asked, they have done it or not by now
     assert sorted(ran) == list(range(20))
     with tenure.open(looks) as q:
         assert {state: n for state, n in q.counts()["default"].items() if n} == {"done": 21}

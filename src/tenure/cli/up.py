@@ -79,11 +79,12 @@ def command(
         config = CONFIG
     if config is not None:
         from tenure.cli.serving import bind
+        from tenure.gateway.registry import has_store
 
         gateway = make_gateway(app, config)
         # Before anything opens the store: where somebody else listens already, nothing is made.
         bound = bind(host, port, tls=certfile is not None)
-        if _is_off(gateway.app):
+        if not has_store(gateway.app):
             _without_store(
                 gateway,
                 bound,
@@ -110,16 +111,6 @@ def command(
         raise click.UsageError("-q, -c and --lease are for a worker, and there is no app whose jobs it could run: tenure up module:app")  # fmt: skip
     else:
         _empty(settings, metrics, dashboard, access, as_json=as_json)
-
-
-def _is_off(app: App) -> bool:
-    """Whether TENURE_URL=none has switched the queue off."""
-    from tenure.errors import UsageError
-
-    try:
-        return not app.url
-    except UsageError:
-        return True
 
 
 def _without_store(

@@ -29,7 +29,7 @@ from tenure.gateway.telegram.checks import telegram_problems, token_of
 from tenure.job import Order
 from tenure.newjob import check_name, check_whole
 
-__all__ = ["Config", "GatewayRefused", "Registry", "Route", "build", "look"]
+__all__ = ["Config", "GatewayRefused", "Registry", "Route", "build", "has_store", "look"]
 
 Config = GatewaySettings | Mapping[str, Any] | str | Path
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
@@ -103,17 +103,17 @@ def look(app: App, config: Config, *, store: bool = True, secrets: bool = True) 
     routes: dict[str, Route] = {}
     known: list[str] = []
     counted: dict[str, int] = {}
-    has_store = store and _has_store(app)
+    there = store and has_store(app)
     for at, source in enumerate(settings.sources):
         who = f"source {source.slug!r}" if source.slug else f"source number {at + 1}"
         builder = _Builder(app, source, who, problems)
         counted[source.slug] = counted.get(source.slug, 0) + 1
         if counted[source.slug] == 2 and source.slug:
             builder.wrong("the slug is used more than once; give each source its own")
-        if source.is_async and not has_store:
+        if source.is_async and not there:
             fix = "set TENURE_URL" if store else "leave out --no-store (in code: store=False)"
             builder.wrong(f"async needs a store, and there is none; {fix}, or async = false")
-        route = builder.route(inline=settings.inline_secrets, secrets=secrets, store=has_store)
+        route = builder.route(inline=settings.inline_secrets, secrets=secrets, store=there)
         known += builder.secrets + builder.tokens
         if route is not None:
             routes[source.slug] = route
@@ -302,7 +302,8 @@ def _is_host(host: str) -> bool:
     return True
 
 
-def _has_store(app: App) -> bool:
+def has_store(app: App) -> bool:
+    """Whether there is a place for jobs: TENURE_URL=none switches the queue off."""
     try:
         _ = app.url
     except UsageError:
