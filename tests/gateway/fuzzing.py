@@ -19,6 +19,7 @@ __all__ = [
     "PASSWORD",
     "TOKEN",
     "Sent",
+    "forgeries",
     "proofs_in",
     "raws",
     "sents",
@@ -217,9 +218,13 @@ _odd_paths = st.sampled_from(
 def sents(draw: st.DrawFn) -> Sent:
     """A request for some source."""
     slug = draw(st.sampled_from(SLUGS))
-    body = draw(_bodies(slug.partition("-")[0]))
-    proof = _proof(slug, body, draw(st.text("abc-123", min_size=1, max_size=250)))
     how = draw(st.sampled_from(["honest"] * 4 + ["junk", "partly", "none"]))
+    forged = how in ("junk", "none")
+    sender = slug.partition("-")[0]
+    # What is forged is mostly a body that would be taken, so that nothing but its proof can be what is wrong with it.
+    taken = st.just(json.dumps(BODIES[sender]).encode())
+    body = draw(st.one_of(taken, taken, taken, _bodies(sender)) if forged else _bodies(sender))
+    proof = _proof(slug, body, draw(st.text("abc-123", min_size=1, max_size=250)))
     if how == "junk":
         proof = {name: draw(_latin) for name in proof}
     elif how == "partly":
@@ -229,8 +234,20 @@ def sents(draw: st.DrawFn) -> Sent:
     path = draw(st.just("/{}") | st.just("/{}") | st.just("/{}") | _odd_paths).replace("{}", slug)
     extra = draw(st.lists(_extra, max_size=3)) if how != "honest" else []
     headers = (*proof.items(), *extra, ("X-Mark", MARK))
-    forged = how in ("junk", "none")
     return Sent(slug, draw(_methods), path, headers, body, honest=how == "honest", forged=forged)
+
+
+def forgeries() -> list[Sent]:
+    """For each source that asks for a proof, what it would take, without one and with one that is wrong."""
+    made = []
+    for slug in SLUGS:
+        body = json.dumps(BODIES[slug.partition("-")[0]]).encode()
+        wrong = tuple((name, "x" * len(value)) for name, value in _proof(slug, body, "1").items())
+        made += [
+            Sent(slug, "POST", f"/{slug}", headers, body, honest=False, forged=True)
+            for headers in ((), wrong)
+        ]
+    return [sent for sent in made if sent.refused]
 
 
 # Bytes

@@ -29,6 +29,7 @@ from tests.gateway.fuzzing import (
     PASSWORD,
     TOKEN,
     Sent,
+    forgeries,
     proofs_in,
     raws,
     sents,
@@ -227,6 +228,8 @@ def test_every_route_gives_only_documented_answers(
             "telegram", "POST", "/telegram", tuple(headers_of("telegram", body).items()), body, honest=True
         )
         assert direct.ask(plain)[0]["status"] == 200
+        for sent in forgeries():
+            assert direct.ask(sent)[0]["status"] == 401, sent
     finally:
         direct.close()
     say(f"answers: {dict(statuses)}")
