@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.gateway.lately import note_of
 from tests.cli.files import SETTINGS, source, write
 from tests.cli.running import Running, ask, closed, message, running
 from tests.cli.test_cli import tenure_command
@@ -72,6 +73,7 @@ def test_an_update_is_taken_and_handled_by_the_same_process(folder: Path) -> Non
         assert up.left() == 0
         with tenure.open(up.store) as q:
             assert list(q.workers()) == []
+            assert q.note(note_of("bot")) is not None  # told at the end, before it was time to
 
 
 def test_the_first_commands_of_the_readme_enqueue_a_job_and_run_it(tmp_path: Path) -> None:

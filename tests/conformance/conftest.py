@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import tenure
+from tests.support import schemas, templates
 from tests.support.clock import MovedClock
 from tests.support.places import WAYS, Loop, Place
-from tests.support.schemas import take
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,9 @@ def loop() -> Iterator[Loop]:
 
 def _place(store: str, way: str, tmp_path: Path, postgres_url: str, loop: Loop) -> Place:
     path = tmp_path / "jobs.db"
-    schema = take() if store == "postgres" else ""
+    schema = schemas.take() if store == "postgres" else ""
+    if store != "postgres":
+        templates.put(path, shared=store == "shared")
     urls = {
         "sqlite": f"sqlite:///{path}",
         "shared": f"sqlite:///{path}?shared=true",

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard.house import House, Served
-from tests.support.fresh import fresh_url
+from tests.support.fresh import empty_url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """An app on a fresh store; its dashboards are served by a real server."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         made = House(url)
         yield made
         made.close()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from tenure.testing.telegram import FakeTelegram
 from tests.gateway.bot import TOKEN
 from tests.gateway.house import House
 from tests.gateway.process import GatewayProcess
-from tests.support.fresh import fresh_url
+from tests.support.fresh import empty_url
 from tests.support.workers import Scene, open_scene
 from tests.worker.house import Working
 
@@ -21,15 +19,10 @@ from tests.worker.house import Working
 @pytest.fixture(params=["sqlite", "postgres"])
 def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """An app on a fresh store; its gateways are served by a real server."""
-    schema = f"t_{uuid4().hex[:16]}"
-    on = {"sqlite": f"sqlite:///{tmp_path}/jobs.db", "postgres": f"{postgres_url}?schema={schema}"}
-    made = House(on[request.param])
-    yield made
-    made.close()
-    if request.param == "postgres":
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("SET client_min_messages = warning")
-            connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+    with empty_url(request.param, tmp_path, postgres_url) as url:
+        made = House(url)
+        yield made
+        made.close()
 
 
 @pytest.fixture
@@ -43,7 +36,7 @@ def light(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def scene(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[Scene]:
     """A fresh store on which processes are started; a test may name one kind of store alone."""
-    with fresh_url(request.param, tmp_path, postgres_url) as made, open_scene(made, tmp_path) as scene:
+    with empty_url(request.param, tmp_path, postgres_url) as made, open_scene(made, tmp_path) as scene:
         yield scene
 
 

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import tenure
 import tenure.gateway
 from bench.measure import say
+from tenure.config import SqlitePlace, locate
 from tenure.testing.telegram import FakeTelegram
 from tests.gateway.fuzzing import (
     CANARIES,
@@ -92,21 +93,21 @@ def api() -> Iterator[str]:
 
 
 @pytest.fixture
-def fuzzed(light: House) -> House:
+def fuzzed(house: House) -> House:
     """A house with handlers that tell what they should not."""
 
-    @light.app.job
+    @house.app.job
     async def fails(ctx: tenure.Context, event: dict[str, Any]) -> None:
         # A worker apart from the gateway knows no source's secrets, only what a bot's token looks like.
         raise RuntimeError(
             f"it is {TOKEN}" if ctx.claimed else " and ".join((TOKEN, PASSWORD, *SECRETS.values()))
         )
 
-    @light.app.job
+    @house.app.job
     def whole(delivery: tenure.gateway.Delivery) -> None:
         assert isinstance(delivery.body, bytes)
 
-    return light
+    return house
 
 
 def play(examples: int, strategy: st.SearchStrategy[T], one: Callable[[T], None]) -> None:
@@ -129,7 +130,24 @@ def check_silent(told: bytes | str, sent: Sent) -> None:
     assert MARK not in text or sent.slug in SAYS_BACK, sent
 
 
-def check_kept(house: House, ear: Ear, folder: Path, proofs: set[str]) -> None:
+def rows_of(url: str) -> Iterator[tuple[str, Any]]:
+    """Every row of every table, with the table's name."""
+    place = locate(url)
+    if isinstance(place, SqlitePlace):
+        with closing(apsw.Connection(place.path)) as file:
+            tables: Any = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for (table,) in tables:
+                for row in file.execute(f'SELECT * FROM "{table}"'):
+                    yield table, row
+        return
+    with psycopg.connect(place.conninfo) as link:
+        named = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
+        for (table,) in link.execute(named, (place.schema,)).fetchall():
+            for row in link.execute(f'SELECT * FROM "{place.schema}"."{table}"'.encode()):
+                yield table, row
+
+
+def check_kept(house: House, ear: Ear, proofs: set[str]) -> None:
     """Nothing that is kept holds a secret, whatever a worker made of it; nor does what that logged."""
     assert ear.alarms == []
     queue = house.app.queue
@@ -142,13 +160,9 @@ def check_kept(house: House, ear: Ear, folder: Path, proofs: set[str]) -> None:
             until(partial(queue.list, tried, limit=1), f"nothing of {kind} was tried")
     finally:
         working.stop()
-    with closing(apsw.Connection(str(folder / "jobs.db"))) as file:
-        tables: Any = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (table,) in tables:
-            rows: Any = file.execute(f'SELECT * FROM "{table}"')
-            for row in rows:
-                text = repr(row)
-                assert not [canary for canary in (*CANARIES, *proofs) if canary in text], (table, row)
+    for table, row in rows_of(house.url):
+        text = repr(row)
+        assert not [canary for canary in (*CANARIES, *proofs) if canary in text], (table, row)
     text = ear.told()
     assert not [canary for canary in (*CANARIES, *proofs) if canary in text]
 
@@ -189,13 +203,12 @@ class Direct:
         return answer
 
     def close(self) -> None:
+        self._runner.run(self._gateway.close())
         self._runner.close()
 
 
 @rounds
-def test_every_route_gives_only_documented_answers(
-    fuzzed: House, ear: Ear, api: str, tmp_path: Path, requests: int
-) -> None:
+def test_every_route_gives_only_documented_answers(fuzzed: House, ear: Ear, api: str, requests: int) -> None:
     config = {"inline_secrets": True, "sources": sources(api)}
     direct = Direct(tenure.gateway.asgi(fuzzed.app, config))
     statuses: Counter[int] = Counter()
@@ -235,7 +248,7 @@ def test_every_route_gives_only_documented_answers(
     say(f"answers: {dict(statuses)}")
     assert set(statuses) >= {200, 400, 401}
     assert asked[0] >= requests
-    check_kept(fuzzed, ear, tmp_path, proofs)
+    check_kept(fuzzed, ear, proofs)
 
 
 # As bytes
@@ -272,7 +285,7 @@ def spoken(served: Served, messages: list[bytes]) -> list[bytes]:
 
 @rounds
 def test_bytes_of_any_kind_get_documented_answers_or_none(
-    fuzzed: House, ear: Ear, api: str, tmp_path: Path, requests: int
+    fuzzed: House, ear: Ear, api: str, requests: int
 ) -> None:
     served = fuzzed.serve(*sources(api), body_deadline="250ms", header_deadline="250ms")
     statuses: Counter[int] = Counter()
@@ -300,4 +313,4 @@ def test_bytes_of_any_kind_get_documented_answers_or_none(
     assert served.post("telegram", body, headers_of("telegram", body)).status == 200
     say(f"answers: {dict(statuses)}")
     assert set(statuses) >= {200, 400, 401}
-    check_kept(fuzzed, ear, tmp_path, proofs)
+    check_kept(fuzzed, ear, proofs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,26 @@ def test_a_server_that_is_away_is_503_and_comes_back_by_itself(server: PostgresS
         until(lambda: send(served, 2).status == 200)
         until(lambda: served.ask("GET", "/readyz").status == 200)
         assert {j.unique for j in house.app.queue.list()} == {"1", "2"}
+    finally:
+        house.close()
+
+
+@pytest.mark.parametrize(
+    ("handler", "options", "status"), [("auth", {"then": "echo"}, 503), ("echo", {}, 200)]
+)
+def test_a_sync_source_is_ready_without_a_store_unless_its_handler_asks_it(
+    server: PostgresServer, handler: str, options: dict[str, str], status: int
+) -> None:
+    house = House(server.url())
+    try:
+        bot = settings_of(
+            "telegram", handler=handler, token="inline:1:a", options=options, **{"async": False}
+        )
+        served = house.serve(bot, store_deadline="500ms")
+        assert served.ask("GET", "/readyz").status == 200
+        server.stop("immediate")
+        time.sleep(1.1)  # the store is asked once a second
+        assert served.ask("GET", "/readyz").status == status
     finally:
         house.close()
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from tenure.metrics.prometheus import let_go
 from tests.metrics import traced
-from tests.support.fresh import KINDS, fresh_url
+from tests.support.fresh import KINDS, empty_url
 from tests.worker.house import House
 
 
@@ -26,7 +26,7 @@ def _marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=KINDS)
 def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """An app on a fresh store, one for each store."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         made = House(request.param, url)
         yield made
         made.close()
@@ -37,7 +37,7 @@ def traced_house(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[House]:
     """The app of tests/metrics/traced.py, which child processes can import, on a fresh store."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         monkeypatch.setenv("TENURE_URL", url)
         traced.exporter.clear()
         made = House(request.param, url, traced.app)

@@ -10,7 +10,9 @@ from uuid import uuid4
 
 import psycopg
 
-__all__ = ["KINDS", "Kind", "fresh_url", "kind_of", "postgres_schema"]
+from tests.support import schemas, templates
+
+__all__ = ["KINDS", "Kind", "empty_url", "fresh_url", "kind_of", "postgres_schema"]
 
 Kind = Literal["sqlite", "shared", "postgres"]
 KINDS: list[Kind] = ["sqlite", "shared", "postgres"]
@@ -38,4 +40,20 @@ def fresh_url(kind: Kind, folder: Path, postgres_url: str) -> Iterator[str]:
         with postgres_schema(postgres_url) as schema:
             yield f"{postgres_url}?schema={schema}"
     else:
-        yield f"sqlite:///{folder}/jobs.db{'?shared=true' if kind == 'shared' else ''}"
+        yield _in(folder, kind)
+
+
+@contextmanager
+def empty_url(kind: Kind, folder: Path, postgres_url: str) -> Iterator[str]:
+    """The URL of an empty store, as the migrations make it: at hand much sooner than one that is still to be made."""
+    if kind == "postgres":
+        schema = schemas.take()
+        yield f"{postgres_url}?schema={schema}"
+        schemas.give_back(postgres_url, schema)
+    else:
+        templates.put(folder / "jobs.db", shared=kind == "shared")
+        yield _in(folder, kind)
+
+
+def _in(folder: Path, kind: Kind) -> str:
+    return f"sqlite:///{folder}/jobs.db{'?shared=true' if kind == 'shared' else ''}"

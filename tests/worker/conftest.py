@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fresh import KINDS, fresh_url
+from tests.support.fresh import KINDS, empty_url
 from tests.worker.apps import app as child_app
 from tests.worker.house import House
 
@@ -23,7 +23,7 @@ def _marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=KINDS)
 def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """An app on a fresh store, one for each store."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         made = House(request.param, url)
         yield made
         made.close()
@@ -32,7 +32,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> 
 @pytest.fixture(params=[k for k in KINDS if k != "sqlite"])
 def own_house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """The same on the stores in which handlers can have transactions of their own."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         made = House(request.param, url)
         yield made
         made.close()
@@ -43,7 +43,7 @@ def parent_house(
     request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[House]:
     """The app of tests/worker/apps.py, which child processes can import, on a fresh store."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         monkeypatch.setenv("TENURE_URL", url)
         monkeypatch.setenv("TENURE_TEST_FOLDER", str(tmp_path))
         made = House(request.param, url, child_app)

@@ -228,7 +228,7 @@ def run_with_gateway(
         serving.stop()
         serving.join(grace)
         bound.listening.close()
-        asyncio.run(app.aclose())
+        asyncio.run(gateway.close())
     ended_well(serving)
 
 

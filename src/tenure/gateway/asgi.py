@@ -61,9 +61,9 @@ class Gateway:
         self.counters = self.intake.counters
         self.refused: str | None = None
         """Why it did not start, if it was asked to and could not."""
-        self._stores = any(route.settings.is_async for route in registry.routes.values())
+        self._stores = any(r.settings.is_async or r.handler.asks_store() for r in registry.routes.values())
         self._body = Deadline(registry.body_deadline)
-        # Sync sources alone need no store, and none is opened for a word about them.
+        # Where nothing needs a store, none is opened for a word about requests.
         self._lately = (
             Lately(self.counters, self.intake.opened.queue, registry.store_deadline) if self._stores else None
         )
@@ -196,12 +196,16 @@ class Gateway:
                     return
                 await send({"type": "lifespan.startup.complete"})
             else:
-                if self._lately is not None:
-                    await self._lately.leave()
-                self.intake.opened.forget()
-                await self.app.aclose()
+                await self.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+    async def close(self) -> None:
+        """Put down what is left to be told of requests, and let go of the store; on any event loop, once nothing is asked."""
+        if self._lately is not None:
+            await self._lately.leave()
+        self.intake.opened.forget()
+        await self.app.aclose()
 
     async def _answers(self) -> bool:
         return await self.intake.opened.ready(self.registry.store_deadline)

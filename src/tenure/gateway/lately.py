@@ -95,11 +95,11 @@ class Lately:
         counters.changed = self._wake
 
     async def leave(self) -> None:
-        """Tell what is left, if that is quickly done."""
+        """Tell what is left, if that is quickly done; the loop on which it was told so far may be gone."""
         self._counters.changed = None
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
+        if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
             await asyncio.wait({self._task}, timeout=_LEAVING)
             self._task.cancel()
         if self._untold():

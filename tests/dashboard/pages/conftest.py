@@ -15,7 +15,7 @@ import pytest
 
 from tests.dashboard.house import House, Served
 from tests.support import chromium
-from tests.support.fresh import fresh_url
+from tests.support.fresh import empty_url
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -43,7 +43,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def house(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[House]:
     """As elsewhere, but closed in a thread, where no browser's loop runs."""
-    with fresh_url(request.param, tmp_path, postgres_url) as url:
+    with empty_url(request.param, tmp_path, postgres_url) as url:
         yield from _closing(House(url))
 
 

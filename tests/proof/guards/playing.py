@@ -30,7 +30,7 @@ from tenure.store.postgres import store as postgres_store
 from tenure.store.sqlite import dialect as sqlite_dialect
 from tenure.store.sqlite import store as sqlite_store
 from tests.proof.guards.mutants import STORES, Mutant, mutants
-from tests.support.schemas import forget
+from tests.support import schemas, templates
 
 __all__ = ["QUIETLY", "Player", "Stage", "Verdict", "play"]
 
@@ -138,7 +138,8 @@ class Stage:
         if self._mutant is not mutant:
             # What one of the two made is not what the other expects.
             if any(one and one.file[0].isdigit() for one in (self._mutant, mutant)):
-                forget()
+                schemas.forget()
+                templates.forget()
             self._mutant = mutant
         sqlite_dialect.sqlite_dialect.cache_clear()
         postgres_dialect.postgres_dialect.cache_clear()

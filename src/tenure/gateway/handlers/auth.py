@@ -110,6 +110,10 @@ class AuthHandler:
         """Those of the handler it hands over to."""
         return [] if self._then is None else self._then.secrets()
 
+    def asks_store(self) -> bool:
+        """Whether a person may use the bot is kept there, where there is one."""
+        return self._store
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Hand over what those send who may; a result of ours says what became of the others."""
         seen = look(delivery.event)

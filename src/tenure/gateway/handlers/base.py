@@ -43,6 +43,10 @@ class Handler(Protocol):
         """What it needs to send on, looked up now: each secret, or why it cannot be used."""
         ...
 
+    def asks_store(self) -> bool:
+        """Whether it asks the store while it handles: then a gateway whose store is away is not ready."""
+        ...
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Handle one; `context.claimed` tells whether a worker runs it."""
         ...

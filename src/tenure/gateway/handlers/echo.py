@@ -43,6 +43,10 @@ class EchoHandler:
         """None of its own."""
         return []
 
+    def asks_store(self) -> bool:
+        """It does not."""
+        return False
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Say what was said."""
         seen = look(delivery.event)

@@ -77,6 +77,10 @@ class HttpHandler:
             self._look_up(name, value) for name, value in headers if is_reference(value) or is_secret(name)
         ]
 
+    def asks_store(self) -> bool:
+        """It does not."""
+        return False
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Send it on; what came back is a success, or raised as what it means."""
         name = str(context.id) if context.claimed else self._name(delivery)

@@ -73,6 +73,10 @@ class PythonHandler:
         """None of its own."""
         return []
 
+    def asks_store(self) -> bool:
+        """It does not."""
+        return False
+
     async def handle(self, delivery: Delivery, context: Context) -> Any:
         """Call it, on this event loop or, if it is a plain def, in a thread."""
         kind = self._kind
