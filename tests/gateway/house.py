@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -96,4 +97,4 @@ class House:
     def close(self) -> None:
         for served in self._served:
             served.close()
-        self.app.close()
+        asyncio.run(self.app.aclose())  # handlers that a worker ran may have awaited it
