@@ -51,7 +51,7 @@ class Terms:
     on_dead: str | None
 
 
-class FittedJob(NewJob, frozen=True, kw_only=True):
+class FittedJob(NewJob, frozen=True, kw_only=True, gc=False):
     """A job made by a kind: its payload is known to fit, so nobody checks it again. It is equal to any job that says the same."""
 
     def __eq__(self, other: object) -> bool:

@@ -63,13 +63,13 @@ _ONE, _STRICT = 1, "strict"
 _quick = Encoder().encode
 
 
-class NewJob(Struct, frozen=True, kw_only=True):
+class NewJob(Struct, frozen=True, kw_only=True, gc=False):
     """A job to enqueue.
 
     `unique` with no `unique_for` means: at most one such job of this kind pending or running. With `unique_for` it
     means: at most one in that period from the first enqueue, even after the job is gone. `group` lets `group_limit`
     jobs of the same key run at a time; with order "strict" a failed head holds its successors until it ends, with
-    "start" it steps aside while it waits.
+    "start" it steps aside while it waits. It is in no cycle, so nobody looks for one (`gc=False`): a bulk has many.
     """
 
     kind: str

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.desk import Desk
-from tests.support.fresh import empty_url
+from tests.support.fresh import fresh_url
 from tests.support.templates import put
 
 
@@ -21,6 +21,6 @@ def desk(tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def postgres_desk(tmp_path: Path, postgres_url: str) -> Iterator[Desk]:
-    """The same on PostgreSQL."""
-    with empty_url("postgres", tmp_path, postgres_url) as url:
+    """One on PostgreSQL, not made yet."""
+    with fresh_url("postgres", tmp_path, postgres_url) as url:
         yield Desk(tmp_path, url)

@@ -278,6 +278,8 @@ def test_a_bad_limit_is_named_before_anything_is_opened(place: Place, name: str)
             else place.loop.wait(tenure.aopen(place.url, **said))
         )
 
+    if place.path is not None:
+        place.path.unlink()
     assert faults(say, name, BAD_COUNTS) == {}
     assert place.path is None or not place.path.exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tests.support.fresh import empty_url
+from tests.support.fresh import empty_url, fresh_url
 from tests.support.templates import put
 
 
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def on_server(tmp_path: Path, postgres_url: str) -> Iterator[str]:
-    """The same on PostgreSQL; the tests' server runs without fsync."""
-    with empty_url("postgres", tmp_path, postgres_url) as made:
+    """The same on PostgreSQL, with no traces of earlier ones; the tests' server runs without fsync."""
+    with fresh_url("postgres", tmp_path, postgres_url) as made:
         tenure.open(made).close()
         yield made

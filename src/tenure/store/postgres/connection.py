@@ -23,7 +23,7 @@ from tenure.store.base import Broken
 from tenure.store.dialect import Dialect
 from tenure.store.plan import Plan, Result, Statement
 from tenure.store.postgres.bind import bound
-from tenure.store.postgres.copytext import bare_line, line
+from tenure.store.postgres.copytext import bare_lines, line
 from tenure.store.postgres.dialect import NEVER_PREPARED
 from tenure.store.postgres.limits import ORDINARY, Limits
 from tenure.store.postgres.trip import PREPARE_AFTER, Trips, Waits
@@ -239,10 +239,10 @@ class PostgresRunner:
         self._trips.ask(self._insert, tuple(job.values()))
 
     def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
-        as_text, taken = bare_line if name == "copy_bare" else line, iter(rows)
+        lines = bare_lines(rows) if name == "copy_bare" else map(line, rows)
         with self._cursor.copy(self._dialect.statements[name].text) as copy:
-            while lines := [as_text(row) for row in islice(taken, _CHUNK)]:
-                copy.write("".join(lines))
+            while text := "".join(islice(lines, _CHUNK)):
+                copy.write(text)
         return Result([], max(self._cursor.rowcount, 0))
 
     def commit(self) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-__all__ = ["bare_line", "line"]
+__all__ = ["bare_lines", "line"]
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def bare_line(row: tuple[Any, ...]) -> str:
-    """A row without options in COPY's text format; most have nothing to escape."""
-    job, lane, queue, kind, rank, payload, most, due, now = row
-    if "\\" in payload or "\\" in lane:
-        return line(row)
-    return f"{job}\t{lane}\t{queue}\t{kind}\t{rank}\t{payload}\t{most}\t{due}\t{now}\n"
+def bare_lines(rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    """Rows without options in COPY's text format. Most are of one place and time, which are written out once for them all."""
+    last: tuple[Any, ...] = ()
+    before = after = ""
+    for job, lane, queue, kind, rank, payload, most, due, now in rows:
+        if (lane, most, due, now) != last:
+            last = (lane, most, due, now)
+            before, after = f"\t{line((lane, queue, kind, rank))[:-1]}\t", f"\t{line((most, due, now))}"
+        text = payload if "\\" not in payload else _field(payload)
+        yield f"{job}{before}{text}{after}"
 
 
 def line(row: tuple[object, ...]) -> str:
