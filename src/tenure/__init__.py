@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenure.app import App
-    from tenure.client.queue import AsyncQueue, AsyncTransaction, Queue, Transaction, aopen, open  # noqa: A004
+    from tenure.client.async_queue import AsyncQueue, aopen
+    from tenure.client.queue import Queue, open  # noqa: A004
+    from tenure.client.transaction import AsyncTransaction, Transaction
     from tenure.context import Context
     from tenure.dead import DeadJob, HookSeen
     from tenure.errors import (
@@ -63,7 +65,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "tenure.app": ("App",),
-    "tenure.client.queue": ("AsyncQueue", "AsyncTransaction", "Queue", "Transaction", "aopen", "open"),
+    "tenure.client.async_queue": ("AsyncQueue", "aopen"),
+    "tenure.client.queue": ("Queue", "open"),
+    "tenure.client.transaction": ("AsyncTransaction", "Transaction"),
     "tenure.errors": (
         "ClaimLost", "FieldError", "FieldTypeError", "FilterError", "JobAsked", "JobFailed", "PayloadError", "ResultNotKept", "StoreError",
         "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "UnknownKind", "UsageError",

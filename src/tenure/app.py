@@ -19,7 +19,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, Unpack, ove
 
 from tenure.app_hooks import HookOptions, Told, check_hook
 from tenure.app_schedules import CodeSchedule, Schedules
-from tenure.client.queue import AsyncQueue, Queue, aopen
+from tenure.client.async_queue import AsyncQueue, aopen
+from tenure.client.queue import Queue
 from tenure.client.queue import open as open_queue
 from tenure.client.verbs import Clock, check_limits
 from tenure.config import check_url, choose_url

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from tenure.job import Claim, JobId
 from tenure.outcome import Outcome
@@ -37,42 +38,36 @@ __all__ = [
 log = logging.getLogger("tenure")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something that happened on this worker."""
 
     worker: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStarted(Event):
+class WorkerStarted(Event, frozen=True):
     """The worker is ready to claim."""
 
     queues: tuple[str, ...]
     kinds: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopping(Event):
+class WorkerStopping(Event, frozen=True):
     """The worker was told to stop: it claims nothing more."""
 
     running: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStopped(Event):
+class WorkerStopped(Event, frozen=True):
     """The worker has settled what it held."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started(Event):
+class Started(Event, frozen=True):
     """A handler begins."""
 
     claim: Claim
 
 
-@dataclass(frozen=True, slots=True)
-class Ended(Event):
+class Ended(Event, frozen=True):
     """A handler has ended. Its outcome is not settled yet, unless the handler did that in a transaction of its own."""
 
     claim: Claim
@@ -80,55 +75,48 @@ class Ended(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned(Event):
+class Abandoned(Event, frozen=True):
     """A handler has ended whose claim was lost: what came of it counts for nothing. Told in the place of Ended."""
 
     claim: Claim
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Settled(Event):
+class Settled(Event, frozen=True):
     """A batch of claims was settled; how many stood, and how many had been lost."""
 
     stood: int
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimGone(Event):
+class ClaimGone(Event, frozen=True):
     """A claim was lost while its job ran: the handler is cancelled and its outcome counts for nothing."""
 
     claim: Claim
 
 
-@dataclass(frozen=True, slots=True)
-class SlotStuck(Event):
+class SlotStuck(Event, frozen=True):
     """A handler was told to stop (it took too long, is to be cancelled, lost its claim) and did not: its slot is not free."""
 
     claim: Claim
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChildCrashed(Event):
+class ChildCrashed(Event, frozen=True):
     """A child process that ran a job has died of it."""
 
     claim: Claim
     story: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outage(Event):
+class Outage(Event, frozen=True):
     """The database did not answer; the worker goes on trying."""
 
     doing: str
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChoreDone(Event):
+class ChoreDone(Event, frozen=True):
     """A chore of the janitor's ran; how much it moved."""
 
     chore: str
@@ -136,16 +124,14 @@ class ChoreDone(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChoreFailed(Event):
+class ChoreFailed(Event, frozen=True):
     """A chore of the janitor's failed; the others and its next turn are not harmed."""
 
     chore: str
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fired(Event):
+class Fired(Event, frozen=True):
     """A schedule fired."""
 
     schedule: str

@@ -12,13 +12,13 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import accumulate
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from tenure.errors import FieldError, FieldTypeError
 
@@ -152,8 +152,7 @@ def _middle(bucket: int) -> float:
     return 2 ** ((min(bucket, len(_BOUNDS)) - 0.5) / _PER_OCTAVE) / 1_000_000
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What one of those who count has counted of a kind in a queue since it last told."""
 
     queue: str
@@ -166,8 +165,7 @@ class Tally:
     cancelled: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollup:
+class Rollup(Struct, frozen=True, kw_only=True):
     """A kind in a queue during one step of time, from `at`.
 
     `failed` are attempts that failed, those too after which their job was dead; `dead` are the jobs that died of it,
@@ -186,8 +184,7 @@ class Rollup:
     ran: Histogram
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """How a queue stood in one step of time, from `at`: the most that was seen; `queue` "" is all of them together.
 
     `oldest_ready` is for how long the first ready job had been due, None where nothing was ready. What workers hold is told of
@@ -203,8 +200,7 @@ class Sample:
     slots: int
 
 
-@dataclass(slots=True)
-class ErrorTally:
+class ErrorTally(Struct):
     """Failures alike, as one of those who count has met them since it last told."""
 
     fingerprint: str
@@ -218,8 +214,7 @@ class ErrorTally:
     """Where in the user's own code the last of them failed: "mail/send.py:41 in send"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorGroup:
+class ErrorGroup(Struct, frozen=True, kw_only=True):
     """Failures alike: how many, since when, the words of the last of them, where in the user's own code it failed (`frame`,
     "" where nothing tells) and the job it was, and how many in each hour."""
 

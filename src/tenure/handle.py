@@ -13,7 +13,8 @@ from tenure.job import Cancelling, JobId, JobSeen, Replayed, State
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tenure.client.queue import AsyncQueue, Queue
+    from tenure.client.async_queue import AsyncQueue
+    from tenure.client.queue import Queue
     from tenure.kinds import Kind
     from tenure.newjob import NewJob
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Protocol, overload
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.errors import ClaimLost, FieldError, PayloadError, UsageError
@@ -125,8 +126,7 @@ SUSPECT: Final = 2
 _UNTOLD: Final = (None,) * (len(JOB_COLUMNS) - len(CLAIM_COLUMNS) - 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSeen:
+class JobSeen(Struct, frozen=True, kw_only=True):
     """One job as it stood when it was read."""
 
     id: JobId
@@ -375,8 +375,7 @@ class Enqueued(NamedTuple):
     inserted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Renewed:
+class Renewed(Struct, frozen=True):
     """What renew found: claims kept (those asked to cancel among them), and claims lost."""
 
     kept: frozenset[JobId]
@@ -402,16 +401,14 @@ class Replayed(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """The web request a job was made from: the exact body and the headers chosen to be kept."""
 
     body: bytes
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One failed attempt (or crash) in a job's history."""
 
     attempt: int

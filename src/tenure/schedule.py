@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.cron import Cron, Missed, check_missed, due, upcoming
@@ -37,8 +38,7 @@ class Fired(NamedTuple):
     id: JobId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSeen:
+class ScheduleSeen(Struct, frozen=True, kw_only=True):
     """One schedule as it stood when it was read.
 
     `next_at` is None while it is paused. `problem` says why it cannot fire: its stored text is not understood here.

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from tenure.client.queue import AsyncTransaction, Queue, Transaction
+from tenure.client.queue import Queue
+from tenure.client.transaction import AsyncTransaction, Transaction
 from tenure.job import Enqueued
 from tenure.kinds import Kinds
 from tenure.newjob import NewJob

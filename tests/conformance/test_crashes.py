@@ -221,7 +221,7 @@ def test_who_comes_back_changes_nothing_but_the_crash_of_a_job_that_runs_elsewhe
     speak(cq, lost)
     after = seen(cq, held.id)
     assert after.crashes == 0
-    assert {n: v for n in before.__slots__ if (v := getattr(before, n)) != getattr(after, n)} == {
+    assert {n: v for n in before.__struct_fields__ if (v := getattr(before, n)) != getattr(after, n)} == {
         "crashes": 1
     }
     assert cq.settle(held, tenure.Done("mine"))

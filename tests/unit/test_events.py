@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 
 import pytest
@@ -60,5 +59,5 @@ def test_every_event_is_a_frozen_value_that_names_its_worker(name: str) -> None:
     event = getattr(events, name)
     assert issubclass(event, Event)
     assert event.__doc__
-    assert next(f.name for f in dataclasses.fields(event)) == "worker"
-    assert event.__dataclass_params__.frozen
+    assert event.__struct_fields__[0] == "worker"
+    assert event.__struct_config__.frozen

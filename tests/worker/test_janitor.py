@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import tenure
 from tenure.events import ChoreDone, ChoreFailed, WorkerStarted
@@ -141,7 +142,7 @@ def test_a_tick_ends_with_the_batch_in_which_its_time_is_up_and_the_next_goes_on
         rests.append(janitor.tick())
         left.append(len(house.queue.list(limit=10_000)))
     moved = [ChoreDone("w", "retain", count, 0.0) for count in (1_000, 1_000, 300)]
-    assert [replace(e, seconds=0.0) if isinstance(e, ChoreDone) else e for e in heard.events] == moved
+    assert [structs.replace(e, seconds=0.0) if isinstance(e, ChoreDone) else e for e in heard.events] == moved
     assert left == [1_300, 300, 0]
     assert rests[:2] == pytest.approx([0.01, 0.01])
 

@@ -45,13 +45,11 @@ def command(id: str, as_json: bool, url: str | None, app: str | None) -> None:
 
 
 def _json(job: JobSeen, attempts: list[Attempt], request: Request | None) -> dict[str, Any]:
-    from dataclasses import fields
-
     from tenure.cli.desk.jobs import as_json, job_json
 
     return {
         "job": job_json(job),
-        "attempts": [{f.name: as_json(getattr(a, f.name)) for f in fields(a)} for a in attempts],
+        "attempts": [{name: as_json(getattr(a, name)) for name in a.__struct_fields__} for a in attempts],
         "request": None
         if request is None
         else {"headers": dict(request.headers), "body": base64.b64encode(request.body).decode()},

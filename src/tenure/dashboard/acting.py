@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
 from tenure.errors import FieldError
 from tenure.filters import Filter

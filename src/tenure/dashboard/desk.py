@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.requests import Request
 
 from tenure.app import App
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.access import Access, Session
 from tenure.dashboard.masking import Mask
 from tenure.dashboard.series import Figures

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.clock import from_micros, machine_micros
 from tenure.errors import FieldError
 from tenure.figures import Histogram, Rollup, Sample

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Final
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.series import now
 
 __all__ = ["snooze", "snoozed"]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
 from tenure.dashboard.rows import ended_before
 from tenure.dashboard.series import now

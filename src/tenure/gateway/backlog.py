@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 
 __all__ = ["Backlog"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenure.client.queue import group_commit
+from tenure.client.async_queue import group_commit
 from tenure.gateway.answers import Answer, encode
 from tenure.gateway.asgi import Gateway
 from tenure.gateway.exchange import Exchange, Heads

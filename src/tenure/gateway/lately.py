@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.clock import machine_micros
 from tenure.gateway.counters import Counters
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from tenure.app import App
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.errors import StoreError, StoreUnavailable
 
 __all__ = ["Opened"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.job import JobId
@@ -12,8 +13,7 @@ from tenure.store.plan import Plan, Statement
 __all__ = ["AuditSeen", "add_audit", "audits"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSeen:
+class AuditSeen(Struct, frozen=True, kw_only=True):
     """One thing that somebody did: the action, on what, to how many jobs, and what they were told."""
 
     id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from tenure.fingerprint import fingerprint as alike
 from tenure.job import SUSPECT, State
@@ -57,15 +58,14 @@ class Held(NamedTuple):
         return SUSPECT if self.doubt == SUSPECT else None
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     """What was decided about locked jobs, to be written together."""
 
-    finish: list[dict[str, Any]] = field(default_factory=list)
-    requeue: list[dict[str, Any]] = field(default_factory=list)
-    story: list[dict[str, Any]] = field(default_factory=list)
-    freed: list[str] = field(default_factory=list)
-    dead: list[str] = field(default_factory=list)
+    finish: list[dict[str, Any]] = []
+    requeue: list[dict[str, Any]] = []
+    story: list[dict[str, Any]] = []
+    freed: list[str] = []
+    dead: list[str] = []
 
     def end(self, job: Any, state: State, outcome: str | None, **more: Any) -> None:
         """The job leaves the line for good, and its slot is free."""

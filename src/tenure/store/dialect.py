@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+
+from msgspec import Struct
 
 __all__ = ["Capabilities", "Dialect", "Sql", "load_dialect", "parameters_of"]
 
@@ -18,8 +19,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """How a database differs from the others, by name; the verbs ask for nothing else."""
 
     copies: bool
@@ -34,8 +34,7 @@ class Capabilities:
     """Who sleeps has to be told of new jobs; elsewhere a commit is heard by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Struct, frozen=True):
     """A statement's text as the driver takes it, and the names of its parameters in the order they are bound."""
 
     name: str
@@ -43,8 +42,7 @@ class Sql:
     parameters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A database's statements and capabilities."""
 
     name: str

@@ -6,9 +6,10 @@ is there at all. So is one that waits behind others of its group: what keeps tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.duration import spell
@@ -21,8 +22,7 @@ __all__ = ["Explanation", "explain"]
 _AHEAD = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why a job is not running: a code for programs, sentences for people, the job itself if there is one."""
 
     code: str

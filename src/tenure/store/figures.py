@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from tenure.clock import from_micros
 from tenure.figures import ErrorGroup, ErrorTally, Rollup, Tally

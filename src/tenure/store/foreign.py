@@ -8,8 +8,9 @@ statement by itself; where the driver opens transactions by itself, one is begun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tenure.clock import machine_micros
 from tenure.errors import UsageError

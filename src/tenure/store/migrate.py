@@ -6,8 +6,9 @@ with more migrations than this code knows is used all the same, unless its `min_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
+
+from msgspec import Struct
 
 from tenure.errors import StoreRefused
 
@@ -17,8 +18,7 @@ CLIENT = 1
 """The schema this code was written for: the number of the newest migration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step of the schema."""
 
     number: int

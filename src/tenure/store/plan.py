@@ -10,16 +10,16 @@ ends its plan says so (`last`): a runner may send all of that, and the commit, i
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
 
 __all__ = ["AsyncRunner", "Plan", "Result", "Runner", "Statement", "arun", "run"]
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One statement by name, with its parameters.
 
     `rows` are many rows of the same shape, each a mapping or a struct; `columns` are the same by column: the cheap way.

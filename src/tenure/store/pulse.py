@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.job import State
@@ -24,8 +25,7 @@ _LANES: Final = 5
 """How many lanes are counted up to the cap; where there are more, each is counted less far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulse:
+class Pulse(Struct, frozen=True, kw_only=True):
     """How the queues stood at one moment, by the store's clock."""
 
     at: datetime

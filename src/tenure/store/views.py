@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.job import Attempt, JobId, JobSeen, Request, State
@@ -24,8 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSeen:
+class WorkerSeen(Struct, frozen=True, kw_only=True):
     """A worker that has been seen lately; `kinds` or `queues` None means any."""
 
     id: str

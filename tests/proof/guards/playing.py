@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from tenure.store import dialect
 from tenure.store.migrate import Migration, migrations

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from unittest.mock import patch
+
+from msgspec.structs import replace
 
 from tenure.job import Claim
 from tenure.outcome import Outcome

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +30,7 @@ def as_json(value: Any) -> Any:
 
 def job_json(job: JobSeen) -> dict[str, Any]:
     """The job with everything that is known of it; payload and result as they are, their text where it is no JSON."""
-    told = {f.name: as_json(getattr(job, f.name)) for f in fields(job)}
+    told = {name: as_json(getattr(job, name)) for name in job.__struct_fields__}
     told["meta"] = dict(job.meta)
     for name in ("payload", "result"):
         text = told.pop(f"{name}_text")

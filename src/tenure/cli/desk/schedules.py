@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,7 +69,7 @@ def outcome(job: JobSeen, at: datetime) -> str:
 
 def schedule_json(schedule: ScheduleSeen, runs: Runs, at: datetime) -> dict[str, Any]:
     """All of it, for programs."""
-    told = {f.name: as_json(getattr(schedule, f.name)) for f in fields(schedule)}
+    told = {name: as_json(getattr(schedule, name)) for name in schedule.__struct_fields__}
     return {
         **told,
         "options": dict(schedule.options),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Asked
 from tenure.dashboard.rows import attempt_of, row_of
 from tenure.filters import Filter

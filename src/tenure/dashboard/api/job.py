@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.access import Refused
 from tenure.dashboard.desk import LOOK, Asked
 from tenure.dashboard.rows import attempt_of, commands_of, job_of, request_of, row_of

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tenure.app import App
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.context import Context
 from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers.base import Handler

@@ -12,7 +12,8 @@ import re
 import secrets
 from hashlib import sha256
 
-from tenure.client.queue import AsyncQueue, Queue
+from tenure.client.async_queue import AsyncQueue
+from tenure.client.queue import Queue
 from tenure.duration import Duration
 
 __all__ = ["code_in", "make_code", "redeem", "refused_note", "user_note"]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tenure.app import App
-from tenure.client.queue import AsyncQueue
+from tenure.client.async_queue import AsyncQueue
 from tenure.context import Context
 from tenure.dead import DeadJob
 from tenure.gateway.handlers.auth import AuthHandler
