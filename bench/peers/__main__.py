@@ -37,7 +37,6 @@ def main() -> None:
         parser.error(f"--only names nothing here: {', '.join(sorted(unknown))}; --list tells the names")
     contestants = [c for c in CONTESTANTS if c.name in names] or list(CONTESTANTS)
     works = [w for w in WORKS if w.name in names] or list(WORKS)
-    began = time.monotonic()
     with contextlib.ExitStack() as stack:
         arena = Arena(Servers(stack), QUICK if given.quick else Sizes())
         for contestant in contestants:
@@ -45,9 +44,12 @@ def main() -> None:
         kept = "peers" if not (given.quick or names) else "peers-part"
         for work in works:
             arena.do(work)
-            lines = verdicts(arena)
-            arena.keep(kept, began, verdicts=[v.as_dict() for v in lines if v.reached is not None])
-    print("\n" + table([v for v in lines if v.reached is not None]))
+            lines = [v for v in verdicts(arena) if not names or v.ours is not None]
+            arena.keep("peers-part", verdicts=[v.as_dict() for v in lines])
+        arena.keep(
+            kept, verdicts=[v.as_dict() for v in lines]
+        )  # a run that is broken off leaves what was kept before
+    print("\n" + table(lines))
     for name, why in arena.absent.items():
         print(f"{name} took no part: {why}")
     for work_name, cells in arena.cells.items():
@@ -56,7 +58,7 @@ def main() -> None:
                 print(f"{name} failed at {work_name}: {cell.failed}")
     if kept == "peers":
         draw()
-    say(f"{(time.monotonic() - began) / 60:.0f} minutes; kept in bench/results/{kept}.json")
+    say(f"{(time.monotonic() - arena.began) / 60:.0f} minutes; kept in bench/results/{kept}.json")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The run: every piece of work, every contestant, round by round, so that the machine's drift meets all of them alike.
 
-A contestant that fails at something is told of, with why, and the run goes on. What was measured so far is written down
-after every piece of work.
+Every other round goes the other way round, so that nobody always comes after the same neighbour. A contestant that fails at
+something is told of, with why, and the run goes on. What was measured so far is written down after every piece of work.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.measure import RESULTS, canary, say
 from bench.peers.contestants import Contestant
@@ -24,7 +24,13 @@ from bench.peers.works import Figures, Sizes, Work
 
 __all__ = ["Arena", "Cell"]
 
+T = TypeVar("T")
+
 _BAR = 30
+_TRIALS = 2
+"""How often each setting is tried."""
+_ENOUGH = 55.0
+"""Minutes after which what is left is measured once."""
 
 
 @dataclass
@@ -51,6 +57,11 @@ class Arena:
     paces: dict[str, float] = field(default_factory=dict)
     cells: dict[str, dict[str, Cell]] = field(default_factory=dict)
     """By work, then by contestant."""
+    trials: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """By contestant: every setting that was tried, and what it gave."""
+    minutes: dict[str, float] = field(default_factory=dict)
+    """By work: how long it took."""
+    began: float = field(default_factory=time.monotonic)
     absent: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
@@ -58,35 +69,61 @@ class Arena:
         """Install it, start its server, and find its best settings by short drains."""
         say(f"{contestant.title}: looking for its best settings …")
         try:
-            driver = Driver(contestant, self.servers.url(contestant))
+            driver = Driver(contestant, self.servers)
             self.versions[contestant.name] = driver.call("version")["version"]
-            tried = [(self._trial(driver, settings), settings) for settings in contestant.sweep]
-        except (Missing, Failed, OSError, subprocess.SubprocessError) as why:
-            self.absent[contestant.name] = str(why)
+            driver.settings, pace = self._best(driver, "settings", contestant.sweep, self._drained)
+            if "bulk" in contestant.works:
+                driver.chunk, _ = self._best(driver, "chunk", contestant.chunks, self._stored)
+        except Exception as why:
+            self.absent[contestant.name] = _said(why)
             say(f"  {contestant.title} takes no part: {why}")
             return
-        pace, driver.settings = max(tried, key=lambda trial: trial[0])
         self.drivers[contestant.name], self.paces[contestant.name] = driver, pace
-        say(f"  {contestant.title} {self.versions[contestant.name]}: {driver.settings} at {pace:,.0f} jobs/s")
+        settings = {**driver.settings, **({"chunk": driver.chunk} if "bulk" in contestant.works else {})}
+        say(f"  {contestant.title} {self.versions[contestant.name]}: {settings} at {pace:,.0f} jobs/s")
 
-    def _trial(self, driver: Driver, settings: dict[str, Any]) -> float:
+    def _best(
+        self, driver: Driver, what: str, tried: Sequence[T], trial: Callable[[Driver, T], float]
+    ) -> tuple[T, float]:
+        """The one that was fastest over all trials, and how fast it was; they take turns, so that drift meets them alike."""
+        rates: list[list[float]] = [[] for _ in tried]
+        for turn in range(_TRIALS if len(tried) > 1 else 1):
+            for at in list(range(len(tried)))[:: -1 if turn % 2 else 1]:
+                rates[at].append(trial(driver, tried[at]))
+        kept = self.trials.setdefault(driver.contestant.name, [])
+        kept += [
+            {what: one, "rates": [round(r) for r in found]} for one, found in zip(tried, rates, strict=True)
+        ]
+        fastest = max(range(len(tried)), key=lambda at: statistics.mean(rates[at]))
+        return tried[fastest], statistics.mean(rates[fastest])
+
+    def _drained(self, driver: Driver, settings: dict[str, Any]) -> float:
         driver.settings = settings
         driver.call("reset")
         stored = driver.load("noop", driver.contestant.sweep_jobs, self.sizes.limit / 2)
         return driver.drain("noop", stored, limit=self.sizes.limit)["rate"]
 
+    def _stored(self, driver: Driver, chunk: int) -> float:
+        driver.call("reset")
+        told = driver.call(
+            "bulk", kind="noop", count=self.sizes.bulk, limit=self.sizes.limit / 3, chunk=chunk
+        )
+        return float(told["count"] / told["seconds"])
+
     def do(self, work: Work) -> None:
         """One piece of work, by everyone who can, round by round."""
         able = [d for d in self.drivers.values() if work.ability in d.contestant.works]
-        if work.name == "footprint":
-            able = [d for d in able if d.contestant.store == "postgres"]
-        rounds = min(self.sizes.rounds, work.rounds or self.sizes.rounds)
+        most = self.sizes.rounds if (time.monotonic() - self.began) / 60 < _ENOUGH else 1
+        rounds = {d: min(most, _rounds(work, d) or most) for d in able}
         cells = self.cells.setdefault(work.name, {d.contestant.name: Cell() for d in able})
         say(f"{work.title}")
-        for at in range(rounds):
-            for turn, driver in enumerate(able):
+        began, done = time.monotonic(), 0
+        for at in range(max(rounds.values(), default=0)):
+            for driver in [d for d in able if at < rounds[d]][:: -1 if at % 2 else 1]:
                 self._measure(work, driver, cells[driver.contestant.name])
-                _bar(at * len(able) + turn + 1, rounds * len(able), driver, cells[driver.contestant.name])
+                done += 1
+                _bar(done, sum(rounds.values()), driver, cells[driver.contestant.name])
+        self.minutes[work.name] = round((time.monotonic() - began) / 60, 1)
         if able:
             print(file=sys.stderr)
 
@@ -96,21 +133,23 @@ class Arena:
         cell.canaries.append(canary())
         try:
             cell.rounds.append(work.do(driver, self.sizes, self.paces[driver.contestant.name]))
-        except (Failed, OSError, subprocess.SubprocessError) as why:
-            cell.failed = str(why)
+        except Exception as why:
+            cell.failed = _said(why)
 
-    def record(self, began: float) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """All of it, as it is kept."""
         return {
             "title": "Tenure beside other job queues, in one interleaved run",
             "about": {
                 "python": platform.python_version(), "machine": platform.machine(), "cores": _cores(),
-                "minutes": round((time.monotonic() - began) / 60, 1), "sizes": vars(self.sizes), **self.servers.versions,
+                "minutes": round((time.monotonic() - self.began) / 60, 1), "minutes_by_work": self.minutes,
+                "sizes": vars(self.sizes), **self.servers.versions,
             },
             "contestants": {
                 name: {
                     "title": d.contestant.title, "version": self.versions[name], "store": d.contestant.store,
-                    "settings": d.settings, "note": d.contestant.note, "pace": round(self.paces[name]),
+                    "settings": d.settings, "chunk": d.chunk, "note": d.contestant.note, "pace": round(self.paces[name]),
+                    "trials": self.trials[name],
                 }
                 for name, d in self.drivers.items()
             },
@@ -128,11 +167,20 @@ class Arena:
             },
         }  # fmt: skip
 
-    def keep(self, name: str, began: float, **more: Any) -> None:
+    def keep(self, name: str, **more: Any) -> None:
         """Write it down."""
         RESULTS.mkdir(exist_ok=True)
-        kept = json.dumps({**self.record(began), **more}, indent=1, ensure_ascii=False)
+        kept = json.dumps({**self.record(), **more}, indent=1, ensure_ascii=False)
         (RESULTS / f"{name}.json").write_text(kept + "\n", "utf-8")
+
+
+def _rounds(work: Work, driver: Driver) -> int | None:
+    return work.rounds if driver.contestant.ours or work.peer_rounds is None else work.peer_rounds
+
+
+def _said(why: Exception) -> str:
+    """Our own words; of anything else, what it is too."""
+    return str(why) if isinstance(why, (Missing, Failed)) else f"{type(why).__name__}: {why}"
 
 
 def _bar(done: int, of: int, driver: Driver, cell: Cell) -> None:

@@ -6,23 +6,29 @@ import contextlib
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import apsw
 import psycopg
 
 from bench.peers.contestants import Contestant, Settings
 from bench.peers.environments import command_of
+from bench.peers.servers import Servers
 
 __all__ = ["Driver", "Failed", "Workers"]
 
-_TICK = 0.01
+_TICK, _QUICK_TICK = 0.02, 0.002
+"""How often the store is asked what is left, in seconds; and where a drain takes no longer than some ticks."""
+_FEW = 10_000
 _STARTING = 30.0
+_ANSWERING = 30.0
 
 
 class Failed(Exception):
@@ -95,10 +101,14 @@ class Workers:
 class Driver:
     """One contestant's driver."""
 
-    def __init__(self, contestant: Contestant, url: str) -> None:
-        self.contestant, self.url = contestant, url
+    def __init__(self, contestant: Contestant, servers: Servers) -> None:
+        self.contestant, self.url, self._servers = contestant, servers.url(contestant), servers
         self._command, self._env = command_of(contestant)
         self.settings: Settings = contestant.sweep[0]
+        self.chunk = 5_000
+        """How many jobs a bulk call has."""
+        self.loaded_at = 0.0
+        """How many jobs a second the last load stored."""
 
     def call(self, verb: str, *, timeout: float = 120, **terms: Any) -> dict[str, Any]:
         """One verb; its answer."""
@@ -118,7 +128,9 @@ class Driver:
     def load(self, kind: str, count: int, limit: float, **terms: Any) -> int:
         """Jobs to drain, by the fastest way there is; how many were stored."""
         if "bulk" in self.contestant.works:
-            told = self.call("bulk", kind=kind, count=count, limit=limit, timeout=limit + 120, **terms)
+            told = self.call(
+                "bulk", kind=kind, count=count, limit=limit, chunk=self.chunk, timeout=limit + 120, **terms
+            )
         else:
             told = self.call(
                 "enqueue", kind=kind, count=count, concurrency=1, limit=limit, timeout=limit + 60
@@ -127,7 +139,38 @@ class Driver:
             # As the server's own housekeeping would within a minute: without it peers' plans sort all that is ready.
             with psycopg.connect(self.url, autocommit=True) as link:
                 link.execute("ANALYZE")
+        self.loaded_at = told["count"] / told["seconds"]
         return int(told["count"])
+
+    @contextlib.contextmanager
+    def queries(self) -> Iterator[Callable[[], int]]:
+        """How many statements its sessions have asked of PostgreSQL since; of those that begin in the block."""
+        if self.contestant.store != "postgres":
+            yield lambda: 0
+            return
+        with self._servers.queries(self.contestant) as counted:
+            yield counted
+
+    def count(self) -> int:
+        """How many jobs are not finished, exactly; asked while nobody works."""
+        sqlite = (
+            "SELECT count(*) FROM tenure_jobs WHERE state IN ('ready', 'running', 'scheduled', 'waiting')"
+        )
+        return self.ask(sqlite=sqlite, postgres=self.contestant.count_sql)
+
+    def ask(self, *, sqlite: str, postgres: str) -> int:
+        """A number out of the contestant's own tables."""
+        if self.contestant.store == "sqlite":
+            file = apsw.Connection(self.url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
+            file.set_busy_timeout(5_000)
+            try:
+                [(number,)] = cast("list[tuple[int]]", file.execute(sqlite).fetchall())
+            finally:
+                file.close()
+        else:
+            with psycopg.connect(self.url, autocommit=True) as link:
+                [(number,)] = link.execute(postgres.encode()).fetchall()
+        return int(number)
 
     @contextlib.contextmanager
     def workers(self, number: int = 1, **settings: Any) -> Iterator[Workers]:
@@ -151,7 +194,7 @@ class Driver:
                 workers = Workers(processes, begun, out)
                 try:
                     for process in processes:
-                        if process.stdout is None or not process.stdout.readline():
+                        if not _line(process, _STARTING):
                             log.seek(0)
                             raise Failed(f"a worker did not start: {log.read().strip()[-400:]}")
                     yield workers
@@ -167,11 +210,11 @@ class Driver:
         )  # fmt: skip
 
         def left() -> int:
-            if process.stdin is None or process.stdout is None:
+            if process.stdin is None:
                 raise Failed("nobody answers")
             process.stdin.write("?\n")
             process.stdin.flush()
-            line = process.stdout.readline()
+            line = _line(process, _ANSWERING)
             if not line:
                 raise Failed("left: no answer")
             return int(json.loads(line)["left"])
@@ -186,21 +229,38 @@ class Driver:
     def drain(
         self, kind: str, count: int, *, processes: int = 1, limit: float = 15.0, **settings: Any
     ) -> dict[str, float]:
-        """Jobs a second from the first handler's start until the store says that all are finished, and what it took."""
+        """Jobs a second from the first handler's start until the store says that all are finished, and what it took.
+
+        What takes longer than the limit is cut there: the workers are stopped dead, and what they had finished counts.
+        """
+        tick = _QUICK_TICK if count <= _FEW else _TICK
         with self.asking(kind) as left, self.workers(processes, **settings) as workers:
             waited = time.monotonic() + _STARTING
             while (began := workers.began()) is None:
                 workers.check()
                 if time.monotonic() > waited:
                     raise Failed("no job was started")
-                time.sleep(_TICK)
+                time.sleep(tick)
             while left():
+                if time.monotonic() - began > limit and (self.contestant.ours or self.contestant.count_sql):
+                    workers.freeze()
+                    ended = time.monotonic()
+                    time.sleep(0.5)  # what the server is doing for them ends
+                    done = count - self.count()
+                    return {"rate": done / (ended - began), "rss": workers.resident(), "jobs": done, "cut": 1}
                 if time.monotonic() - began > limit * 4:
                     raise Failed(f"{count:,} jobs were not finished within {limit * 4:g} s")
                 workers.check()
-                time.sleep(_TICK)
+                time.sleep(tick)
             ended = time.monotonic()
-            return {"rate": count / (ended - began), "rss": workers.resident()}
+            return {"rate": count / (ended - began), "rss": workers.resident(), "jobs": count}
+
+
+def _line(process: subprocess.Popen[str], seconds: float) -> str:
+    """The next line that a process says; empty: it says none, or not in time."""
+    if process.stdout is None or not select.select([process.stdout], [], [], seconds)[0]:
+        return ""
+    return process.stdout.readline()
 
 
 def _tree(pid: int) -> list[int]:

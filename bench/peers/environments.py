@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.measure import say
 from bench.peers.contestants import Contestant
 
-__all__ = ["Missing", "command_of", "redis_server"]
+__all__ = ["Missing", "command_of", "need", "redis_server"]
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE / ".envs"
@@ -54,7 +54,7 @@ def _python(contestant: Contestant) -> Path:
 
 def _node(contestant: Contestant) -> Path:
     if shutil.which("node") is None or shutil.which("npm") is None:
-        raise Missing("needs Node.js and npm")
+        need("nodejs", "npm")
     home = ENVIRONMENTS / contestant.driver.removeprefix("drive_").removesuffix(".mjs")
     if not _has(home, contestant):
         say(f"installing {' '.join(contestant.packages)} …")
@@ -69,13 +69,19 @@ def _node(contestant: Contestant) -> Path:
 def redis_server() -> str:
     """The Redis server's program; installed from Debian's packages where that can be done."""
     if shutil.which("redis-server") is None:
-        say("installing redis-server …")
-        if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise Missing("needs redis-server: apt-get install redis-server")
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        _run(["apt-get", "update", "-qq"], env=quiet)
-        _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "redis-server"], env=quiet)
+        need("redis-server")
     return "redis-server"
+
+
+def need(*packages: str) -> None:
+    """Install Debian's packages."""
+    names = " ".join(packages)
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise Missing(f"needs {names}: apt-get install {names}")
+    say(f"installing {names} …")
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    _run(["apt-get", "update", "-qq"], env=quiet)
+    _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], env=quiet)
 
 
 def _has(home: Path, contestant: Contestant) -> bool:

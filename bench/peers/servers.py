@@ -7,14 +7,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 
 from bench.peers.contestants import Contestant
-from bench.peers.environments import Missing, redis_server
-from tests.support.postgres import PostgresServer
+from bench.peers.environments import Missing, need, redis_server
+from tests.support.postgres import PostgresServer, machine_binaries
 
 __all__ = ["Servers"]
 
@@ -25,6 +25,7 @@ class Servers:
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self._stack = stack
         self._postgres: str | None = None
+        self._log = Path()
         self._redis: str | None = None
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self._databases: set[str] = set()
@@ -40,7 +41,26 @@ class Servers:
                 number = self._numbers.setdefault(contestant.name, len(self._numbers))
                 return f"{self._start_redis()}/{number}"
             case "postgres":
-                return self._database("arena_" + contestant.name.replace("-", "_"))
+                return self._database(_name(contestant))
+
+    @contextlib.contextmanager
+    def queries(self, contestant: Contestant) -> Iterator[Callable[[], int]]:
+        """How many statements of this contestant's sessions, of those that begin in the block, the server has done since."""
+        name = _name(contestant)
+        with psycopg.connect(self._start_postgres(), autocommit=True) as link:
+            link.execute(f'ALTER DATABASE "{name}" SET log_min_duration_statement = 0'.encode())
+            begin = self._log.stat().st_size
+
+            def counted() -> int:
+                with self._log.open("rb") as log:
+                    log.seek(begin)
+                    lines = [line for line in log if line.startswith(f"{name}|".encode())]
+                return sum(b" ms  execute " in line or b" ms  statement: " in line for line in lines)
+
+            try:
+                yield counted
+            finally:
+                link.execute(f'ALTER DATABASE "{name}" RESET log_min_duration_statement'.encode())
 
     def _database(self, name: str) -> str:
         base = self._start_postgres()
@@ -52,6 +72,9 @@ class Servers:
 
     def _start_postgres(self) -> str:
         if self._postgres is None:
+            if machine_binaries() is None:
+                with contextlib.suppress(Missing):  # without root there is a server from a Python package
+                    need("postgresql")
             server = self._stack.enter_context(
                 PostgresServer(
                     durable=True,
@@ -59,11 +82,16 @@ class Servers:
                         "shared_buffers": "512MB",
                         "max_wal_size": "8GB",
                         "synchronous_commit": "on",
-                        "max_connections": "200",
+                        "max_connections": "400",
+                        # Where somebody counts statements (`queries`), the server writes each of them down.
+                        "logging_collector": "on",
+                        "log_filename": "server.log",
+                        "log_line_prefix": "%d|",
                     },
                 )
             )
             self._postgres = server.url().partition("?")[0]
+            self._log = server.directory / "data" / "log" / "server.log"
             with psycopg.connect(self._postgres) as link:
                 [(self.versions["postgres"],)] = link.execute("SHOW server_version").fetchall()
         return self._postgres
@@ -78,6 +106,10 @@ class Servers:
             self.versions["redis"] = told.stdout.split("v=")[1].split()[0]
             self._redis = f"redis://127.0.0.1:{port}"
         return self._redis
+
+
+def _name(contestant: Contestant) -> str:
+    return "arena_" + contestant.name.replace("-", "_")
 
 
 @contextlib.contextmanager

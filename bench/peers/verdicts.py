@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.peers.arena import Arena
+from bench.peers.works import LINES
 
 __all__ = ["Verdict", "table", "verdicts"]
 
 PG, LITE = "tenure-postgres", "tenure-sqlite"
 SQL_PEERS = ("graphile", "graphile-batched", "pgboss", "pgqueuer", "procrastinate")
 GRAPHILE = ("graphile", "graphile-batched")
+PINNED = tuple(name for name in SQL_PEERS if name != "procrastinate")
+"""Long tables are for the fast ones."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Verdict:
     reached: bool | None
     """None: it could not be told in this run."""
     whose: str = ""
+    why: str = ""
+    """Why it could not be told."""
 
     def as_dict(self) -> dict[str, Any]:
         """As it is kept."""
@@ -45,6 +50,18 @@ class _Judge:
         cell = self._arena.cells.get(work, {}).get(name)
         return None if cell is None or cell.failed else cell.median(figure)
 
+    def missing(self, work: str, names: tuple[str, ...]) -> str:
+        """Who of these should have a figure and has none, and why: a line must not be won because a rival stumbled."""
+        cells, why = self._arena.cells.get(work, {}), []
+        for name in names:
+            if name in self._arena.absent:
+                why.append(f"{name} took no part")
+            elif name not in cells:
+                why.append(f"{name} was not measured")
+            elif cells[name].failed or not cells[name].rounds:
+                why.append(f"{name} failed")
+        return "; ".join(why)
+
     def best(
         self, work: str, names: tuple[str, ...], figure: str = "rate", *, low: bool = False
     ) -> tuple[float | None, str]:
@@ -60,7 +77,8 @@ class _Judge:
         """Our median over the best of theirs."""
         ours = self.figure(work, us, figure)
         theirs, whose = self.best(their_work or work, peers, figure, low=at_most or low)
-        self._add(what, us, ours, theirs, want, at_most=at_most, whose=whose)
+        why = self.missing(work, (us,)) or self.missing(their_work or work, peers)
+        self._add(what, us, ours, theirs, want, at_most=at_most, whose=whose, why=why)
 
     def itself(
         self,
@@ -74,12 +92,14 @@ class _Judge:
         at_most: bool = True,
     ) -> None:
         """Our median against a fixed figure."""
-        self._add(what, us, self.figure(work, us, figure), unit, want, at_most=at_most)
+        ours = self.figure(work, us, figure)
+        self._add(what, us, ours, unit, want, at_most=at_most, why=self.missing(work, (us,)))
 
-    def grown(self, what: str, us: str, work: str, want: float) -> None:
-        """How much more a job costs in a work than without what the work puts beside it."""
-        ours, without = self.figure(work, us), self.figure(work, us, "without")
-        self._add(what, us, without, ours, want, at_most=True)
+    def grown(self, what: str, us: str, work: str, want: float, without: tuple[str, ...]) -> None:
+        """How much more a job costs in a work than where it is cheapest without what the work puts beside it."""
+        fastest = [v for figure in without if (v := self.figure(work, us, figure)) is not None]
+        ours, why = self.figure(work, us), self.missing(work, (us,))
+        self._add(what, us, max(fastest, default=None), ours, want, at_most=True, why=why)
 
     def _add(
         self,
@@ -91,12 +111,15 @@ class _Judge:
         *,
         at_most: bool,
         whose: str = "",
+        why: str = "",
     ) -> None:
-        ratio = ours / theirs if ours is not None and theirs else None
+        ratio = ours / theirs if ours is not None and theirs and not why else None
         reached = None if ratio is None else ratio <= want if at_most else ratio >= want
         store = "PostgreSQL" if us == PG else "SQLite"
         self.lines.append(
-            Verdict(what, store, ours, theirs, ratio, f"{'≤' if at_most else '≥'} {want:g}", reached, whose)
+            Verdict(
+                what, store, ours, theirs, ratio, f"{'≤' if at_most else '≥'} {want:g}", reached, whose, why
+            )
         )
 
 
@@ -112,9 +135,10 @@ def verdicts(arena: Arena) -> list[Verdict]:
     judge.against("drain, 2 workers, against huey with two", LITE, ("huey",), "drain2", 10)
     judge.against("drain, 1 worker, against Celery on Redis", PG, ("celery",), "drain", 50)
     judge.against("drain, 1 worker, against Celery on Redis", LITE, ("celery",), "drain", 60)
-    judge.against("enqueue one, against the best SQL peer", PG, SQL_PEERS, "enqueue", 1.2)
+    # Of the peers that keep a job durably, as all do here but those on Redis.
+    judge.against("enqueue one, against the best durable peer", PG, SQL_PEERS, "enqueue", 1.2)
     judge.against("enqueue one, against the best peer at FULL", LITE, ("huey",), "enqueue", 1.2)
-    judge.against("bulk, against the best peer", PG, SQL_PEERS, "bulk", 2)
+    judge.against("bulk, against the best durable peer", PG, SQL_PEERS, "bulk", 2)
     judge.against(
         "bulk, against the best peer's single enqueue", LITE, ("huey",), "bulk", 10, their_work="enqueue"
     )
@@ -148,15 +172,22 @@ def verdicts(arena: Arena) -> list[Verdict]:
         at_most=False,
     )
     for us in (PG, LITE):
-        judge.grown("cost per job, at the head of a long line against 100,000", us, "depth", 1.3)
-        judge.grown("cost per job, beside a long history against none", us, "finished", 1.3)
+        shorter = tuple(f"of {n:,}" for n in LINES)
+        judge.grown(
+            "cost per job, at the head of 1,000,000 against the cheapest shorter line",
+            us,
+            "depth",
+            1.3,
+            shorter,
+        )
+        judge.grown("cost per job, beside a long history against none", us, "finished", 1.3, ("without",))
     judge.itself(
-        "vacuum pinned: the last third's pace against the first's", PG, "pinned", "kept", 0.85, at_most=False
+        "vacuum pinned: the last third's pace against the start's", PG, "pinned", "kept", 0.85, at_most=False
     )
-    judge.against("vacuum pinned: the last third's pace, against the best peer", PG, SQL_PEERS, "pinned", 1)
+    judge.against("vacuum pinned: the last third's pace, against the best peer", PG, PINNED, "pinned", 1)
     for us in (PG, LITE):
         judge.itself("idle worker, share of a core", us, "idle", "cpu", 0.01)
-    judge.itself("idle worker, transactions/s", PG, "idle", "queries", 5)
+    judge.itself("idle worker, statements/s", PG, "idle", "queries", 5)
     judge.against(
         "memory of a worker after a drain, against PgQueuer",
         PG,
@@ -174,7 +205,13 @@ def table(lines: list[Verdict]) -> str:
     """The lines as a table of Markdown."""
     rows = ["| | store | Tenure | other | ratio | wanted | |", "|---|---|---|---|---|---|---|"]
     for line in lines:
-        mark = "not measured" if line.reached is None else "reached" if line.reached else "**missed**"
+        mark = (
+            f"not measured: {line.why}"
+            if line.reached is None
+            else "reached"
+            if line.reached
+            else "**missed**"
+        )
         other = (
             f"{_said(line.theirs)} ({line.whose})"
             if line.whose

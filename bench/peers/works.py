@@ -10,18 +10,23 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import apsw
 import psycopg
 
 from bench.fill import fill_postgres, fill_sqlite
-from bench.peers.driver import Driver, Failed
+from bench.peers.driver import Driver, Failed, Workers
 from tenure.newjob import lane_of
 
-__all__ = ["COSTS", "WORKS", "Sizes", "Work"]
+__all__ = ["COSTS", "LINES", "SCALE", "WORKS", "Sizes", "Work"]
 
 COSTS = frozenset({"p50", "p99", "max", "rss", "cpu", "queries", "wal", "rows"})
+LINES = (1_000, 10_000, 100_000)
+"""How long the lines are that the head of a long one is compared with."""
+SCALE = (1, 2, 4, 8)
+_MARKS = tuple(n / 20 for n in range(1, 20))
+"""Where in a long drain somebody looks how far it is: at every twentieth."""
 Figures = dict[str, float]
 _PREVIEW = 3.0
 
@@ -37,9 +42,10 @@ class Sizes:
     few: int = 20_000
     many: int = 100_000
     limit: float = 15.0
-    picks: int = 200
+    picks: int = 300
     steady: int = 5_000
     idle: float = 8.0
+    scale: int = 40_000
     deep: int = 1_000_000
     finished: int = 2_000_000
     pinned: int = 500_000
@@ -47,8 +53,8 @@ class Sizes:
 
 
 QUICK = Sizes(
-    rounds=1, seconds=1.0, bulk=20_000, few=5_000, many=20_000, limit=8.0, picks=60, steady=500, idle=4.0,
-    deep=100_000, finished=100_000, pinned=60_000, foreign=100_000,
+    rounds=1, seconds=1.0, bulk=20_000, few=5_000, many=20_000, limit=8.0, picks=60, steady=500, idle=4.0, scale=10_000,
+    deep=200_000, finished=100_000, pinned=60_000, foreign=100_000,
 )  # fmt: skip
 
 
@@ -64,6 +70,8 @@ class Work:
     """Given the pace that the contestant showed in the sweep, in jobs a second."""
     rounds: int | None = None
     """How often, where that is not as often as the rest."""
+    peer_rounds: int | None = None
+    """How often by others than Tenure, where that is not as often."""
 
 
 def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
@@ -80,7 +88,7 @@ def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
 def bulk(driver: Driver, sizes: Sizes, _: float) -> Figures:
     """Many jobs at once."""
     driver.call("reset")
-    told = driver.call("bulk", kind="noop", count=sizes.bulk, limit=sizes.limit)
+    told = driver.call("bulk", kind="noop", count=sizes.bulk, limit=sizes.limit, chunk=driver.chunk)
     return {"rate": told["count"] / told["seconds"]}
 
 
@@ -90,16 +98,20 @@ def _drain(
     kind: str = "noop",
     processes: int = 1,
 ) -> Callable[[Driver, Sizes, float], Figures]:
-    """Preloaded jobs; a contestant too slow for all of them gets as many as it does in half the limit."""
+    """Preloaded jobs; a contestant too slow for all of them gets as many as it does in a third of the limit."""
 
     def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
-        wanted = min(count(sizes), max(200, int(pace * sizes.limit / 2)))
+        wanted = _wanted(count(sizes), pace, sizes)
         driver.call("reset")
         stored = driver.load(kind, wanted, sizes.limit)
         settings = driver.contestant.waiting if kind == "wait" else {}
         return driver.drain(kind, stored, processes=processes, limit=sizes.limit, **settings)
 
     return do
+
+
+def _wanted(count: int, pace: float, sizes: Sizes) -> int:
+    return min(count, max(200, int(pace * sizes.limit / 3)))
 
 
 def _pick_up(count: Callable[[Sizes], int], gap: float) -> Callable[[Driver, Sizes, float], Figures]:
@@ -128,53 +140,33 @@ def _settled(latencies: Callable[[], list[float]], wanted: int) -> int:
 
 
 def idle(driver: Driver, sizes: Sizes, _: float) -> Figures:
-    """What a worker costs that has nothing to do: share of a core, transactions a second beyond the server's own."""
+    """What a worker costs that has nothing to do: share of a core, statements a second."""
     driver.call("reset")
-    alone = _transactions(driver, sizes.idle)
-    with driver.workers() as workers:
+    with driver.queries() as counted, driver.workers() as workers:
         time.sleep(_PREVIEW)
-        cpu, began = workers.cpu(), time.monotonic()
-        asked = _transactions(driver, sizes.idle)
+        cpu, asked, began = workers.cpu(), counted(), time.monotonic()
+        time.sleep(sizes.idle)
         spent = time.monotonic() - began
         figures = {"cpu": (workers.cpu() - cpu) / spent, "rss": workers.resident()}
-    if driver.contestant.store == "postgres":
-        figures["queries"] = max(0.0, asked - alone)
+        if driver.contestant.store == "postgres":
+            figures["queries"] = (counted() - asked) / spent
     return figures
-
-
-def _transactions(driver: Driver, seconds: float) -> float:
-    """How many transactions a second the server does meanwhile."""
-    if driver.contestant.store != "postgres":
-        time.sleep(seconds)
-        return 0.0
-    with psycopg.connect(driver.url, autocommit=True) as link:
-
-        def read() -> int:
-            time.sleep(1.2)  # the server tells its own figures about once a second
-            [(count,)] = link.execute(
-                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-            ).fetchall()
-            return int(count)
-
-        before, began = read(), time.monotonic()
-        time.sleep(seconds)
-        return (read() - before) / (time.monotonic() - began)
 
 
 def footprint(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     """Bytes of log and rows written per job, from its enqueue to its end."""
     driver.call("reset")
     before = _written(driver)
-    wanted = min(sizes.few, max(200, int(pace * sizes.limit / 2)))
-    stored = driver.load("noop", wanted, sizes.limit)
+    stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
     driver.drain("noop", stored, limit=sizes.limit)
     after = _written(driver)
-    return {"wal": (after[0] - before[0]) / stored, "rows": (after[1] - before[1]) / stored}
+    return {"rows": (after[1] - before[1]) / stored, "wal": (after[0] - before[0]) / stored}
 
 
 def _written(driver: Driver) -> tuple[float, float]:
     with psycopg.connect(driver.url, autocommit=True) as link:
-        time.sleep(1.5)
+        link.execute("CHECKPOINT")  # or it might fall into what is counted
+        time.sleep(1.5)  # the server tells its own figures about once a second
         [(wal, rows)] = link.execute(
             "SELECT pg_current_wal_lsn() - '0/0', tup_inserted + tup_updated + tup_deleted"
             " FROM pg_stat_database WHERE datname = current_database()"
@@ -182,11 +174,24 @@ def _written(driver: Driver) -> tuple[float, float]:
         return float(wal), float(rows)
 
 
-def depth(driver: Driver, sizes: Sizes, _: float) -> Figures:
-    """The pace at the head of a long line, and beside it, before and after, that of a short line."""
-    short = [_short(driver, sizes.many, sizes)]
+def depth(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """The pace at the head of a long line, and around it that of shorter ones."""
+    before = {n: _short(driver, n, sizes) for n in LINES if n < sizes.deep and n <= _wanted(n, pace, sizes)}
     rate = _pace_at_the_head(driver, sizes)
-    return {"rate": rate, "without": statistics.mean([*short, _short(driver, sizes.many, sizes)])}
+    after = {n: _short(driver, n, sizes) for n in before}
+    return {"rate": rate, **{f"of {n:,}": statistics.mean((before[n], after[n])) for n in before}}
+
+
+def scale(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """Drains by more and more workers, one after the other."""
+    figures: Figures = {}
+    for processes in SCALE:
+        driver.call("reset")
+        stored = driver.load("noop", _wanted(sizes.scale, pace, sizes), sizes.limit)
+        figures[f"by {processes}"] = driver.drain("noop", stored, processes=processes, limit=sizes.limit)[
+            "rate"
+        ]
+    return figures
 
 
 def _short(driver: Driver, count: int, sizes: Sizes) -> float:
@@ -200,50 +205,22 @@ def _pace_at_the_head(driver: Driver, sizes: Sizes) -> float:
     driver.call("reset")
     stored = driver.load("noop", sizes.deep, 120.0)
     with driver.workers() as workers:
-        until = time.monotonic() + 60
-        while (began := workers.began()) is None:
-            workers.check()
-            if time.monotonic() > until:
-                raise Failed("no job was started")
-            time.sleep(0.02)
+        began = _begun(workers)
         time.sleep(sizes.seconds)
         workers.freeze()
         ended = time.monotonic()
         time.sleep(0.5)  # what the server is doing for them ends
-        return (stored - _count(driver)) / (ended - began)
-
-
-def _count(driver: Driver) -> int:
-    """How many jobs are not finished, exactly."""
-    unfinished = (
-        "SELECT count(*) FROM tenure_jobs WHERE state IN ('ready', 'running', 'scheduled', 'waiting')"
-    )
-    return _ask(driver, sqlite=unfinished, postgres=driver.contestant.count_sql)
-
-
-def _ask(driver: Driver, *, sqlite: str, postgres: str) -> int:
-    """A number out of the contestant's own tables."""
-    if driver.contestant.store == "sqlite":
-        file = apsw.Connection(driver.url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
-        file.set_busy_timeout(5_000)
-        try:
-            [(number,)] = cast("list[tuple[int]]", file.execute(sqlite).fetchall())
-        finally:
-            file.close()
-    else:
-        with psycopg.connect(driver.url, autocommit=True) as link:
-            [(number,)] = link.execute(postgres.encode()).fetchall()
-    return int(number)
+        return (stored - driver.count()) / (ended - began)
 
 
 def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
     """A drain beside a long history, and beside it, before and after, one without any."""
-    without = [_short(driver, sizes.few, sizes)]
+    without = _short(driver, sizes.many, sizes)
     driver.call("reset")
     _fill(driver, "done", sizes.finished, "noop")
-    stored = driver.load("noop", sizes.few, sizes.limit)
+    stored = driver.load("noop", sizes.many, sizes.limit)
     drained = driver.drain("noop", stored, limit=sizes.limit)
-    return {**drained, "without": statistics.mean([*without, _short(driver, sizes.few, sizes)])}
+    return {**drained, "without": statistics.mean((without, _short(driver, sizes.many, sizes)))}
 
 
 def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
@@ -254,12 +231,8 @@ def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
     rule = f"state = 'ready' AND lane = '{lane_of('default', 'noop', 0)}'"
     some = "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1}) OR EXISTS (SELECT 1 FROM {0} WHERE lease_until IS NOT NULL)"
     with driver.workers() as workers:
-        while (began := workers.began()) is None:
-            workers.check()
-            time.sleep(0.01)
-        while _ask(
-            driver, sqlite=some.format("tenure_jobs", rule), postgres=some.format("tenure.jobs", rule)
-        ):
+        began = _begun(workers)
+        while driver.ask(sqlite=some.format("tenure_jobs", rule), postgres=some.format("tenure.jobs", rule)):
             if time.monotonic() - began > sizes.limit * 4:
                 raise Failed("not all jobs were finished")
             time.sleep(0.02)
@@ -278,44 +251,70 @@ def _fill(driver: Driver, state: str, count: int, kind: str) -> None:
 
 
 def pinned(driver: Driver, sizes: Sizes, pace: float) -> Figures:
-    """A long drain while an old transaction keeps the server from cleaning up: the pace of its last third against its first."""
+    """A long drain while an old transaction keeps the server from cleaning up: the pace at its end against that of its start.
+
+    How far it is tells the one job at each twentieth of the line, by its id: to count what is left would read all that cannot
+    be cleaned up. The start is from the first mark to the third, the end what was seen of the last third.
+    """
     driver.call("reset")
     wanted = min(sizes.pinned, int(pace * sizes.limit * 2))
     with psycopg.connect(driver.url) as old:
         old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         old.execute("SELECT pg_current_xact_id(), count(*) FROM pg_class")
         stored = driver.load("noop", wanted, 60.0)
-        seen: list[tuple[float, int]] = []
-        with driver.workers() as workers:
-            until = time.monotonic() + sizes.limit * 5
-            while (not seen or seen[-1][1] > 0) and time.monotonic() < until:
-                workers.check()
-                if workers.began() is not None:
-                    seen.append((time.monotonic(), _count(driver)))
-                time.sleep(0.25)
+        seen = _passed(driver, stored, sizes.limit * 5)
         old.rollback()
-    first = _between(seen, stored, 0.97, 0.67)
-    last = _between(seen, stored, 0.33, 0.0)
-    return {"kept": last / first, "rate": last}
+    start = _between(seen, _MARKS[0] * stored, _MARKS[2] * stored)
+    end = _between(seen, min(2 / 3 * stored, seen[-1][1] * 0.8), stored)
+    return {"rate": end, "kept": end / start, "jobs": seen[-1][1]}
 
 
-def _between(seen: list[tuple[float, int]], stored: int, high: float, low: float) -> float:
-    part = [(at, left) for at, left in seen if stored * low <= left <= stored * high]
+def _passed(driver: Driver, stored: int, limit: float) -> list[tuple[float, float]]:
+    """When how many jobs were done, as far as it got within the limit."""
+    contestant = driver.contestant
+    numbers = sorted({max(1, round(stored * part)) for part in (*_MARKS, 0.99)})
+    with psycopg.connect(driver.url, autocommit=True) as link, driver.workers() as workers:
+        marks = [job for (job,) in link.execute(contestant.marks_sql.encode(), (numbers,)).fetchall()]
+        began = _begun(workers)
+        seen: list[tuple[float, float]] = []
+        for number, mark in zip(numbers, marks, strict=True):
+            while link.execute(contestant.unfinished_sql.encode(), (mark,)).fetchall() == [(True,)]:
+                workers.check()
+                if time.monotonic() - began > limit:
+                    return seen
+                time.sleep(0.01)
+            seen.append((time.monotonic(), float(number)))
+        return seen
+
+
+def _between(seen: list[tuple[float, float]], low: float, high: float) -> float:
+    part = [(at, done) for at, done in seen if low * 0.999 <= done <= high]
     if len(part) < 2:
-        raise Failed("it was not seen at work for long enough")
-    (began, most), (ended, least) = part[0], part[-1]
-    return (most - least) / (ended - began)
+        raise Failed(f"it was not seen at work for long enough: {seen[-1][1] if seen else 0:,.0f} jobs")
+    (began, least), (ended, most) = part[0], part[-1]
+    return (most - least) / max(ended - began, 0.01)
+
+
+def _begun(workers: Workers) -> float:
+    """When the first job started."""
+    until = time.monotonic() + 60
+    while (began := workers.began()) is None:
+        workers.check()
+        if time.monotonic() > until:
+            raise Failed("no job was started")
+        time.sleep(0.01)
+    return began
 
 
 def _shaped(
     kind: str, count: Callable[[Sizes], int], **terms: Any
 ) -> Callable[[Driver, Sizes, float], Figures]:
-    """A drain of jobs with options."""
+    """A drain of jobs with options, and how fast they were stored (`load`)."""
 
-    def do(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
         driver.call("reset")
-        stored = driver.load(kind, count(sizes), 60.0, **terms)
-        return driver.drain(kind, stored, limit=sizes.limit)
+        stored = driver.load(kind, _wanted(count(sizes), pace, sizes), sizes.limit, **terms)
+        return {**driver.drain(kind, stored, limit=sizes.limit), "load": driver.loaded_at}
 
     return do
 
@@ -323,53 +322,32 @@ def _shaped(
 WORKS: tuple[Work, ...] = (
     Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1)),
     Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64)),
-    Work("bulk", "bulk enqueue", "bulk", bulk),
+    Work("bulk", "bulk enqueue of 100,000", "bulk", bulk),
     Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few)),
+    Work("drain2_few", "drain of 20,000, two workers", "drain", _drain(lambda s: s.few, processes=2), rounds=1),
     Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),
     Work("drain2", "drain of 100,000, two workers", "drain", _drain(lambda s: s.many, processes=2)),
+    Work("threaded", "sync handlers, 20,000, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")),
     Work(
-        "threaded", "drain of sync handlers, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")
+        "threaded2", "sync handlers, 20,000, two workers", "threaded",
+        _drain(lambda s: s.few, kind="threaded", processes=2), rounds=1,
     ),
     Work(
-        "wait",
-        "jobs of 5 ms at concurrency 200",
-        "wait",
-        _drain(lambda s: s.many, kind="wait"),
+        "threaded_many", "sync handlers, 100,000, one worker", "threaded",
+        _drain(lambda s: s.many, kind="threaded"), rounds=1,
     ),
+    Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait")),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), rounds=1),
-    Work("idle", "an idle worker", "idle", idle, rounds=1),
-    Work("footprint", "written per job", "depth", footprint, rounds=1),
-    Work(
-        "scale4", "drain of 100,000, four workers", "scale", _drain(lambda s: s.many, processes=4), rounds=1
-    ),
-    Work(
-        "scale8", "drain of 100,000, eight workers", "scale", _drain(lambda s: s.many, processes=8), rounds=1
-    ),
-    Work("depth", "the head of a line of 1,000,000", "depth", depth, rounds=1),
-    Work("finished", "drain of 20,000 beside 2,000,000 finished", "finished", finished, rounds=1),
-    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, rounds=1),
+    Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
+    Work("footprint", "written per job", "footprint", footprint, rounds=1),
+    Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=2),
+    Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1),
+    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished),
+    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=2),
     Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1),
-    Work(
-        "groups",
-        "100,000 jobs in 1,000 groups",
-        "groups",
-        _shaped("noop", lambda s: s.many, groups=1_000),
-        rounds=1,
-    ),
-    Work(
-        "one_group",
-        "20,000 jobs in one group",
-        "one_group",
-        _shaped("noop", lambda s: s.few, groups=1),
-        rounds=1,
-    ),
-    Work(
-        "unique",
-        "100,000 jobs with unique keys",
-        "unique",
-        _shaped("noop", lambda s: s.many, unique=True),
-        rounds=1,
-    ),
+    Work("groups", "100,000 jobs in 1,000 groups", "groups", _shaped("noop", lambda s: s.many, groups=1_000), rounds=1),
+    Work("one_group", "20,000 jobs in one group", "one_group", _shaped("noop", lambda s: s.few, groups=1), rounds=1),
+    Work("unique", "100,000 jobs with unique keys", "unique", _shaped("noop", lambda s: s.many, unique=True), rounds=1),
     Work("failing", "100,000 jobs that fail once", "failing", _shaped("failing", lambda s: s.many), rounds=1),
-)
+)  # fmt: skip
