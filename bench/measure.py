@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cell", "Report", "canary", "interleave", "mark", "say"]
+__all__ = ["Cell", "Report", "canary", "interleave", "mark", "said", "say"]
 
 RESULTS = Path(__file__).parent / "results"
 STORES = {"postgres": "PostgreSQL", "sqlite": "SQLite"}
 SLACK = 0.15
 """How much worse than the kept one a quick run's ratio may be before it is told."""
+LEAST = 0.01
+"""A difference below this one is not told: no table would show it."""
 
 
 @dataclass
@@ -126,13 +128,15 @@ class Report:
                 sized.append(line)
             elif before is None:
                 new.append(line)
-            elif row["ratio"] > before * (1 + SLACK) if row["cost"] else row["ratio"] < before * (1 - SLACK):
+            elif (row["ratio"] - before) * (1 if row["cost"] else -1) > max(before * SLACK, LEAST):
                 worse.append(f"{line} {row['ratio']:.3g}, kept {before:.3g} (bench/results/{name}.json)")
         print()
         for line in worse:
             print(f"slower than kept: {line}")
         if not worse:
-            print(f"nothing is more than {SLACK:.0%} slower than what is kept (bench/results/{name}.json)")
+            print(
+                f"nothing is more than {SLACK * 100:.0f} % slower than what is kept (bench/results/{name}.json)"
+            )
         for line in new:
             print(f"not compared, none is kept yet: {line}")
         for line in sized:
@@ -158,6 +162,11 @@ class Report:
 def mark(reached: bool | None) -> str:
     """What a table says of it."""
     return "" if reached is None else "reached" if reached else "missed"
+
+
+def said(value: float) -> str:
+    """A figure, as tables have it."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _cores() -> int:

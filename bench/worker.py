@@ -47,8 +47,8 @@ class Sizes:
 
     def __init__(self, *, quick: bool) -> None:
         self.rounds = 3 if quick else 5
-        self.drain = 20_000 if quick else 100_000
-        self.picks = 100 if quick else 400
+        self.drain = 50_000 if quick else 100_000
+        self.picks = 200 if quick else 400
         self.many = 200_000 if quick else 1_000_000
 
 
