@@ -80,8 +80,8 @@ bench: $(VENV)/.developed ## Measure Tenure beside other job queues, in one run 
 	@$(BIN)/python -m bench.peers $(ARGS)
 
 bench-quick: $(VENV)/.developed ## See within 5 minutes whether a change costs speed: store and worker against raw loops
-	@$(BIN)/python -m bench.store --quick
-	@$(BIN)/python -m bench.worker --quick
+	@began=$$(date +%s) && $(BIN)/python -m bench.store --quick && $(BIN)/python -m bench.worker --quick \
+	 && echo "bench-quick: $$(($$(date +%s) - began)) s"
 
 bench-store: $(VENV)/.developed ## Measure the store
 	@$(BIN)/python -m bench.store $(ARGS)

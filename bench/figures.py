@@ -1,35 +1,157 @@
-"""`python -m bench.figures`: write the kept figures of store and worker (bench/results) into the README's tables."""
+"""`python -m bench.figures`: write what is kept in bench/results into the tables of README.md and docs/performance.md.
+
+The README has the ratios of store and worker; docs/performance.md has the arena's verdicts, and what every contestant did at
+every piece of work, each between two marks of its own.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import statistics
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
+
+from bench.measure import RESULTS, mark, said
+from bench.peers.verdicts import Verdict
+from bench.peers.verdicts import table as table_of
+from bench.peers.works import WORKS
+
+__all__ = ["blocks", "cells", "main", "table", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("store", "worker")
+SLOW = 1.3
+"""How many times the run's median canary one may take before its round is marked."""
 _HEAD = "| store | what | ratio | wanted | |\n|---|---|--:|--:|---|\n"
 _TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)+")
+_BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n\n)(.*?)(\n<!-- end of figures -->\n)", re.DOTALL)
+_LEFT = {"", "store", "what is measured"}
+_SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
+_UNITS = {
+    "rate": "jobs/s",
+    "p50": "p50, ms",
+    "cpu": "share of a core",
+    "wal": "bytes of log a job",
+    "kept": "last third's pace over the first's",
+}
+Kept = dict[str, Any]
 
 
 def table(name: str) -> str:
     """One table, as the README has it."""
-    rows = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text("utf-8"))["rows"]
+    rows = _kept(name)["rows"]
     lines = [
-        f"| {r['store']} | {r['what']} | {r['ratio']:.2f} | {r['want']} | {'reached' if r['reached'] else 'missed'} |\n"
+        f"| {r['store']} | {r['what']} | {r['ratio']:.2f} | {r['want']} | {mark(r['reached'])} |\n"
         for r in rows
     ]
     return _HEAD + "".join(lines)
 
 
+def verdicts(kept: Kept) -> str:
+    """What the arena was to reach, and what of it was reached."""
+    titles, known = _titles(kept), {f.name for f in fields(Verdict)}
+    lines = [{**line, "whose": titles.get(line["whose"], line["whose"])} for line in kept["verdicts"]]
+    for line in lines:
+        if "why" in line:
+            line["why"] = _one_line(line["why"] or "")
+    made = table_of([Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines])
+    head, _, *rows = made.splitlines()
+    told = [
+        f"{row.removesuffix(' |')}: {why} |" if (why := line.get("why")) and why not in row else row
+        for row, line in zip(rows, lines, strict=True)
+    ]
+    about = kept["about"]
+    servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
+    run = [
+        f"{about['minutes']:.0f} minutes",
+        f"{about['cores']} cores",
+        f"Python {about['python']}",
+        *servers,
+    ]
+    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *told)
+
+
+def cells(kept: Kept) -> str:
+    """What every contestant did at every piece of work: the median of the rounds' first figure, and its range."""
+    titles, works = _titles(kept), {work.name: work.title for work in WORKS}
+    usual = statistics.median(
+        c for row in kept["cells"].values() for cell in row.values() for c in cell["canaries"]
+    )
+    head = f"| what is measured | {' | '.join(titles.values())} |"
+    rows = []
+    failed = [f"- {name} took no part: {_one_line(why)}" for name, why in kept["absent"].items()]
+    for work, row in kept["cells"].items():
+        figure = next((f for cell in row.values() for r in cell["rounds"] for f in r), "")
+        title = f"{works.get(work, work)}: {_UNITS.get(figure, figure)}"
+        rows.append(f"| {title} | {' | '.join(_cell(row.get(name), figure, usual) for name in titles)} |")
+        failed += [
+            f"- {titles[name]} failed at *{works.get(work, work)}*: {_one_line(cell['failed'])}"
+            for name, cell in row.items()
+            if cell["failed"]
+        ]
+    note = (
+        f"Each ° is a round before which the canary took more than {SLOW} times its median of the whole run"
+        f" ({usual * 1000:.1f} ms): the machine was slower then."
+    )
+    return _lines(head, _rule(head), *rows, "", note, *(["", *failed] if failed else []))
+
+
+def _cell(cell: Kept | None, figure: str, usual: float) -> str:
+    if cell is None:
+        return ""
+    slow = "".join("°" for canary in cell["canaries"] if canary > usual * SLOW)
+    values = [r[figure] for r in cell["rounds"] if figure in r]
+    if cell["failed"] or not values:
+        return f"failed {slow}".rstrip()
+    span = f" ({said(min(values))}\N{EN DASH}{said(max(values))})" if len(values) > 1 else ""
+    return f"{said(statistics.median(values))}{span} {slow}".rstrip()
+
+
+def _titles(kept: Kept) -> dict[str, str]:
+    return {name: about["title"] for name, about in kept["contestants"].items()}
+
+
+def _rule(head: str) -> str:
+    """The line below a head: names to the left, figures to the right."""
+    names = [name.strip() for name in head.strip("|").split("|")]
+    return f"|{'|'.join('---' if name in _LEFT else '--:' for name in names)}|"
+
+
+def _one_line(text: str) -> str:
+    """Fit for a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _lines(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _kept(name: str) -> Kept:
+    kept: Kept = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return kept
+
+
+def blocks(text: str) -> dict[str, str]:
+    """What a page has between its marks, by name."""
+    return {name: inside for _, name, inside, _ in _BLOCK.findall(text)}
+
+
 def main() -> None:
-    """Write them, in their order."""
+    """Write all of them."""
     readme = ROOT / "README.md"
     tables = iter([table(name) for name in NAMES])
     text, count = _TABLE.subn(lambda _: next(tables), readme.read_text("utf-8"), count=len(NAMES))
     if count != len(NAMES):
         raise SystemExit(f"the README has {count} tables of figures, not {len(NAMES)}")
     readme.write_text(text, "utf-8")
+    page = ROOT / "docs" / "performance.md"
+    text, peers = page.read_text("utf-8"), _kept("peers")
+    made = {"verdicts": verdicts(peers), "cells": cells(peers)}
+    if blocks(text).keys() != made.keys():
+        raise SystemExit(f"docs/performance.md has marks for {sorted(blocks(text))}, not for {sorted(made)}")
+    page.write_text(_BLOCK.sub(lambda found: found[1] + made[found[2]] + found[4], text), "utf-8")
 
 
 if __name__ == "__main__":

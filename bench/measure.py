@@ -13,9 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cell", "Report", "canary", "interleave"]
+__all__ = ["Cell", "Report", "canary", "interleave", "mark", "said", "say"]
 
 RESULTS = Path(__file__).parent / "results"
+STORES = {"postgres": "PostgreSQL", "sqlite": "SQLite"}
+SLACK = 0.15
+"""How much worse than the kept one a quick run's ratio may be before it is told."""
+LEAST = 0.01
+"""A difference below this one is not told: no table would show it."""
 
 
 @dataclass
@@ -62,6 +67,7 @@ class Report:
     title: str
     rows: list[dict[str, Any]] = field(default_factory=list)
     canaries: list[float] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
     def add(
         self,
@@ -71,27 +77,29 @@ class Report:
         over: str,
         under: str,
         *,
-        want: float,
+        want: float | None,
         cost: bool = False,
         paired: bool = False,
+        sized: bool = False,
     ) -> None:
         """The ratio of two cells' medians, and what it should be: at least `want`, or at most where it is a cost.
 
-        `paired`: the median of the rounds' own ratios, for differences that are smaller than the machine's drift.
+        Without a `want` it is told for what it is. `paired`: the median of the rounds' own ratios, for differences that are
+        smaller than the machine's drift. `sized`: it depends on how much work the run does, so a quick one is not compared.
         """
         ratio = cells[over].median / cells[under].median
         if paired:
             ratio = statistics.median(map(operator.truediv, cells[over].values, cells[under].values))
-        reached = ratio <= want if cost else ratio >= want
+        reached = None if want is None else ratio <= want if cost else ratio >= want
+        wanted = "" if want is None else f"{'≤' if cost else '≥'} {want}"
         self.canaries.append(canary())
         self.rows.append({
-            "store": store, "what": what, "ratio": round(ratio, 3), "want": f"{'≤' if cost else '≥'} {want}",
-            "reached": reached, "values": {n: [round(v, 2) for v in c.values] for n, c in cells.items()},
+            "store": store, "what": what, "ratio": round(ratio, 3), "want": wanted, "reached": reached,
+            "cost": cost, "sized": sized, "values": {n: [round(v, 2) for v in c.values] for n, c in cells.items()},
             "medians": {n: round(c.median, 2) for n, c in cells.items()},
         })  # fmt: skip
-        say(
-            f"  {store}: {what}: {ratio:.2f} (want {'≤' if cost else '≥'} {want}) {'reached' if reached else 'NOT reached'}"
-        )
+        told = "" if reached is None else f" (want {wanted}) {'reached' if reached else 'NOT reached'}"
+        say(f"  {store}: {what}: {ratio:.2f}{told}")
 
     def show(self) -> None:
         """The table."""
@@ -100,12 +108,43 @@ class Report:
         print(f"|{'-' * 12}|{'-' * 60}|{'-' * 8}|{'-' * 9}|{'-' * 9}|---------|")
         for row in self.rows:
             told = ", ".join(f"{n} {v:,.0f}" for n, v in row["medians"].items())
-            mark = "reached" if row["reached"] else "missed"
             print(
-                f"| {row['store']:<10} | {row['what']:<58} | {row['ratio']:>6.2f} | {row['want']:>7} | {mark:<7} | {told} |"
+                f"| {row['store']:<10} | {row['what']:<58} | {row['ratio']:>6.2f} | {row['want']:>7} | {mark(row['reached']):<7} | {told} |"
             )
         slow = max(self.canaries) / min(self.canaries) if self.canaries else 1
         print(f"\nThe machine's own speed drifted by a factor of {slow:.2f} while this ran.")
+
+    def compare(self, name: str) -> None:
+        """Say which lines are worse than the kept ones, and which are not compared."""
+        kept = {
+            (row["store"], row["what"]): row["ratio"]
+            for row in json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
+        }
+        worse, new, sized = [], [], []
+        for row in self.rows:
+            line = f"{STORES.get(row['store'], row['store'])}: {row['what']}"
+            before = kept.get((row["store"], row["what"]))
+            if row["sized"]:
+                sized.append(line)
+            elif before is None:
+                new.append(line)
+            elif (row["ratio"] - before) * (1 if row["cost"] else -1) > max(before * SLACK, LEAST):
+                worse.append(f"{line} {row['ratio']:.3g}, kept {before:.3g} (bench/results/{name}.json)")
+        print()
+        for line in worse:
+            print(f"slower than kept: {line}")
+        if not worse:
+            print(
+                f"nothing is more than {SLACK * 100:.0f} % slower than what is kept (bench/results/{name}.json)"
+            )
+        for line in new:
+            print(f"not compared, none is kept yet: {line}")
+        for line in sized:
+            print(f"not compared, it depends on the size of the run: {line}")
+
+    def tell_time(self) -> None:
+        """How long it took."""
+        print(f"\nIt took {time.monotonic() - self.began:.0f} s.")
 
     def keep(self, name: str) -> None:
         """Write the results down."""
@@ -118,6 +157,16 @@ class Report:
             "rows": self.rows,
         }
         (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def mark(reached: bool | None) -> str:
+    """What a table says of it."""
+    return "" if reached is None else "reached" if reached else "missed"
+
+
+def said(value: float) -> str:
+    """A figure, as tables have it."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _cores() -> int:

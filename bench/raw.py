@@ -120,16 +120,17 @@ class RawSqlite:
         now = time.time_ns() // 1000
         if self.relaxed:
             self._db.execute("PRAGMA synchronous = NORMAL")
-        return self._db.execute(
+        rows = self._db.execute(
             "UPDATE raw_jobs SET state = 'running', attempt = attempt + 1, lease_until = ? WHERE id IN (SELECT id FROM"
             " raw_jobs WHERE state = 'ready' ORDER BY priority DESC, run_at, id LIMIT ?) RETURNING id, payload, attempt",
             (now + 30_000_000, limit),
         ).fetchall()
+        if self.relaxed:  # nothing else is: neither a settle, nor whatever comes after the last claim
+            self._db.execute("PRAGMA synchronous = FULL")
+        return rows
 
     def settle(self, rows: list[Any]) -> None:
         now = time.time_ns() // 1000
-        if self.relaxed:
-            self._db.execute("PRAGMA synchronous = FULL")
         with self._db:
             self._db.executemany(
                 "UPDATE raw_jobs SET state = 'done', finished_at = ? WHERE id = ?",
