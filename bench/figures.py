@@ -30,12 +30,13 @@ _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n\n)(.*?)(\n<!-- end of figures -
 _LEFT = {"", "store", "what is measured"}
 _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
-    "rate": "jobs/s",
-    "p50": "p50, ms",
-    "cpu": "share of a core",
-    "wal": "bytes of log a job",
-    "kept": "last third's pace over the first's",
-}
+    "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms",
+    "cpu": "share of a core", "queries": "statements/s", "rss": "MB", "rows": "rows a job", "wal": "bytes of log a job",
+    "kept": "last third's pace over the start's",
+}  # fmt: skip
+_UNTOLD = frozenset({"max", "jobs", "cut"})
+_WEIGHED = ("drain", "idle")
+"""Where memory is told of."""
 Kept = dict[str, Any]
 
 
@@ -74,7 +75,7 @@ def verdicts(kept: Kept) -> str:
 
 
 def cells(kept: Kept) -> str:
-    """What every contestant did at every piece of work: the median of the rounds' first figure, and its range."""
+    """What every contestant did at every piece of work: the median of the rounds' figures, and their range."""
     titles, works = _titles(kept), {work.name: work.title for work in WORKS}
     usual = statistics.median(
         c for row in kept["cells"].values() for cell in row.values() for c in cell["canaries"]
@@ -83,9 +84,9 @@ def cells(kept: Kept) -> str:
     rows = []
     failed = [f"- {name} took no part: {_one_line(why)}" for name, why in kept["absent"].items()]
     for work, row in kept["cells"].items():
-        figure = next((f for cell in row.values() for r in cell["rounds"] for f in r), "")
-        title = f"{works.get(work, work)}: {_UNITS.get(figure, figure)}"
-        rows.append(f"| {title} | {' | '.join(_cell(row.get(name), figure, usual) for name in titles)} |")
+        for figure in _figures(work, row):
+            title = f"{works.get(work, work)}: {_UNITS.get(figure, figure)}"
+            rows.append(f"| {title} | {' | '.join(_cell(row.get(n), figure, usual) for n in titles)} |")
         failed += [
             f"- {titles[name]} failed at *{works.get(work, work)}*: {_one_line(cell['failed'])}"
             for name, cell in row.items()
@@ -98,13 +99,21 @@ def cells(kept: Kept) -> str:
     return _lines(head, _rule(head), *rows, "", note, *(["", *failed] if failed else []))
 
 
+def _figures(work: str, row: Kept) -> list[str]:
+    """The figures that anybody has, in the order in which they are told."""
+    found = dict.fromkeys(f for cell in row.values() for r in cell["rounds"] for f in r if f not in _UNTOLD)
+    return [f for f in found if f != "rss" or work in _WEIGHED] or ["rate"]
+
+
 def _cell(cell: Kept | None, figure: str, usual: float) -> str:
     if cell is None:
         return ""
     slow = "".join("°" for canary in cell["canaries"] if canary > usual * SLOW)
     values = [r[figure] for r in cell["rounds"] if figure in r]
-    if cell["failed"] or not values:
+    if cell["failed"]:
         return f"failed {slow}".rstrip()
+    if not values:
+        return ""
     span = f" ({said(min(values))}\N{EN DASH}{said(max(values))})" if len(values) > 1 else ""
     return f"{said(statistics.median(values))}{span} {slow}".rstrip()
 

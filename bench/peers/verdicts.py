@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bench.measure import said
 from bench.peers.arena import Arena
 from bench.peers.works import LINES
 
@@ -213,20 +214,18 @@ def table(lines: list[Verdict]) -> str:
             else "**missed**"
         )
         other = (
-            f"{_said(line.theirs)} ({line.whose})"
+            f"{_told(line.theirs)} ({line.whose})"
             if line.whose
             else ""
             if line.theirs == 1
-            else _said(line.theirs)
+            else _told(line.theirs)
         )
         ratio = "-" if line.ratio is None else f"{line.ratio:.2f}"
         rows.append(
-            f"| {line.what} | {line.store} | {_said(line.ours)} | {other} | {ratio} | {line.want} | {mark} |"
+            f"| {line.what} | {line.store} | {_told(line.ours)} | {other} | {ratio} | {line.want} | {mark} |"
         )
     return "\n".join(rows)
 
 
-def _said(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _told(value: float | None) -> str:
+    return "-" if value is None else said(value)
