@@ -59,10 +59,6 @@ def verdicts(kept: Kept) -> str:
             line["why"] = _one_line(line["why"] or "")
     made = table_of([Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines])
     head, _, *rows = made.splitlines()
-    told = [
-        f"{row.removesuffix(' |')}: {why} |" if (why := line.get("why")) and why not in row else row
-        for row, line in zip(rows, lines, strict=True)
-    ]
     about = kept["about"]
     servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
     run = [
@@ -71,7 +67,7 @@ def verdicts(kept: Kept) -> str:
         f"Python {about['python']}",
         *servers,
     ]
-    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *told)
+    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *rows)
 
 
 def cells(kept: Kept) -> str:

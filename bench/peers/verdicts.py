@@ -207,7 +207,7 @@ def table(lines: list[Verdict]) -> str:
     rows = ["| | store | Tenure | other | ratio | wanted | |", "|---|---|---|---|---|---|---|"]
     for line in lines:
         mark = (
-            f"not measured: {line.why}"
+            f"not measured: {line.why}".removesuffix(": ")
             if line.reached is None
             else "reached"
             if line.reached
