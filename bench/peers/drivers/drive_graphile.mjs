@@ -38,6 +38,12 @@ const FORGET = {
 // Without statistics of a table just filled, every fetch sorts all that is ready (a third of the pace). Autovacuum
 // would gather them within a minute.
 const ANALYZE = "ANALYZE graphile_worker._private_jobs";
+// Jobs in named queues, or that will be tried again, become free without a word; only a poll finds them, after 2 s by
+// default. With a local queue one polls for all, without one each of those that run jobs does.
+const SILENT = `SELECT EXISTS (SELECT FROM graphile_worker._private_job_queues) OR EXISTS (
+    SELECT FROM graphile_worker._private_tasks AS t
+    WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS some`;
+const POLLS = { local: 5, each: 100 };
 // From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
 // Not EXISTS, which drops the order.
 const LEFT = {
@@ -96,7 +102,9 @@ async function work({ url, settings, begun, out }) {
   const { run, WorkerPreset } = await load("graphile-worker");
   const { concurrency = 24, pool = concurrency + 1, local, delay = 0 } = settings;
   const tasks = handlers({ begun, out });
+  const silent = (await (await connect(url, 1)).query(SILENT)).rows[0].some;
   const worker = {
+    ...(silent && { pollInterval: local ? POLLS.local : POLLS.each }),
     connectionString: url,
     concurrentJobs: concurrency,
     maxPoolSize: pool,

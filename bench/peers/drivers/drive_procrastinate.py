@@ -43,6 +43,9 @@ SELECT count(*) FROM (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'd
 """
 
 
+LOCKS = "SELECT count(DISTINCT lock) FROM procrastinate_jobs WHERE status = 'todo' AND lock LIKE 'g%'"
+
+
 def version(_: Terms) -> dict[str, Any]:
     """Which Procrastinate this is."""
     return {"version": version_of("procrastinate")}
@@ -113,6 +116,11 @@ async def work(terms: Terms) -> None:
     """A worker; it leaves at SIGTERM by itself."""
     settings = dict(terms["settings"])
     app, _ = _app(terms, pool=settings.pop("pool", 4))
+    # One that finds only jobs whose locks are held waits for seconds, so no more are run at once than there are locks.
+    with psycopg.connect(terms["url"], autocommit=True) as link:
+        [(locks,)] = link.execute(LOCKS).fetchall()
+    if locks:
+        settings["concurrency"] = min(settings.get("concurrency", 1), locks)
     async with app.open_async():
         ready()
         await app.run_worker_async(**settings)
