@@ -39,11 +39,12 @@ const FORGET = {
 // would gather them within a minute.
 const ANALYZE = "ANALYZE graphile_worker._private_jobs";
 // Jobs in named queues, or that will be tried again, become free without a word; only a poll finds them, after 2 s by
-// default. With a local queue one polls for all, without one each of those that run jobs does.
-const SILENT = `SELECT EXISTS (SELECT FROM graphile_worker._private_job_queues) OR EXISTS (
+// default. With a local queue one polls for all, without one each of those that run jobs does, and more of them than there
+// are queues are in each other's way.
+const SILENT = `SELECT (SELECT count(*)::int FROM graphile_worker._private_job_queues) AS queues, EXISTS (
     SELECT FROM graphile_worker._private_tasks AS t
-    WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS some`;
-const POLLS = { local: 5, each: 100 };
+    WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS failing`;
+const POLLS = { local: 1, each: 100 };
 // From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
 // Not EXISTS, which drops the order.
 const LEFT = {
@@ -102,12 +103,14 @@ async function work({ url, settings, begun, out }) {
   const { run, WorkerPreset } = await load("graphile-worker");
   const { concurrency = 24, pool = concurrency + 1, local, delay = 0 } = settings;
   const tasks = handlers({ begun, out });
-  const silent = (await (await connect(url, 1)).query(SILENT)).rows[0].some;
+  const { queues, failing } = (await (await connect(url, 1)).query(SILENT)).rows[0];
+  const most = Math.min(concurrency, queues || concurrency);
   const worker = {
-    ...(silent && { pollInterval: local ? POLLS.local : POLLS.each }),
+    ...((queues || failing) && { pollInterval: local ? POLLS.local : POLLS.each }),
     connectionString: url,
-    concurrentJobs: concurrency,
-    maxPoolSize: pool,
+    concurrentJobs: most,
+    // With a connection to spare the next fetch would come before the last job has freed its queue.
+    maxPoolSize: most < concurrency ? most + 1 : pool,
     logger: await silence(),
     ...(local && { localQueue: { size: local }, completeJobBatchDelay: delay, failJobBatchDelay: delay }),
   };
