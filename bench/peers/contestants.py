@@ -13,6 +13,9 @@ _ALL = frozenset({"enqueue", "enqueue64", "bulk", "drain", "threaded", "wait", "
 _SINGLE_THREADED = _ALL - {"threaded"}
 """Node runs sync handlers on its one event loop: there are no threads to compare."""
 _DEEP = frozenset({"depth", "scale", "pinned"})
+_SHAPED = frozenset({"groups", "one_group", "unique", "failing"})
+_CHUNKS = (1_000, 5_000, 20_000, 100_000)
+"""For those that take as many jobs in one call as anybody may want to give them."""
 _NODE = "node@24.21.0"
 """Both queues of Node ask for a newer one than many machines have, and are faster on it."""
 _GRAPHILE = ("graphile-worker@0.18.0", "pg@8.23.1", _NODE)
@@ -35,8 +38,15 @@ class Contestant:
     sweep_jobs: int = 5_000
     waiting: Settings = field(default_factory=lambda: {"concurrency": 200})
     """What changes for jobs that wait, 200 at a time."""
+    chunks: tuple[int, ...] = (1_000, 5_000, 20_000)
+    """How many jobs a bulk call may have; the one that stores fastest is used."""
     count_sql: str = ""
     """How many jobs are not finished, exactly; for the work that looks into a long drain."""
+    marks_sql: str = ""
+    """Ids of jobs of the kind noop that are not finished, by their places (%s: a list, from 1 on) in the order in which
+    workers will take them. Reads everything: for once, before they start."""
+    unfinished_sql: str = ""
+    """Whether the job with the id %s is not finished: one probe of an index, to watch a long drain by marks."""
 
     @property
     def ours(self) -> bool:
@@ -44,23 +54,49 @@ class Contestant:
         return self.runtime == "own"
 
 
-def _tenure(store: Store, title: str, works: frozenset[str]) -> Contestant:
+def _marks(table: str, rule: str, order: str) -> str:
+    places = f"SELECT id, row_number() OVER (ORDER BY {order}) AS n FROM {table} WHERE {rule}"
+    return f"SELECT id::text FROM ({places}) AS t WHERE n = ANY(%s) ORDER BY n"
+
+
+_GRAPHILE_SQL: dict[str, Any] = {
+    "count_sql": "SELECT count(*) FROM graphile_worker._private_jobs",
+    "marks_sql": _marks(
+        "graphile_worker._private_jobs",
+        "task_id = (SELECT id FROM graphile_worker._private_tasks WHERE identifier = 'noop')",
+        "priority, run_at, id",
+    ),
+    "unfinished_sql": "SELECT EXISTS (SELECT FROM graphile_worker._private_jobs WHERE id = %s::bigint)",
+}
+
+
+def _tenure(store: Store, title: str, works: frozenset[str], note: str) -> Contestant:
     return Contestant(
         name=f"tenure-{store}",
         title=title,
         store=store,
         runtime="own",
         driver="drive_tenure.py",
-        works=works | {"finished", "groups", "one_group", "unique", "foreign", "failing"},
-        note="keeps finished jobs, fences every settle",
-        sweep_jobs=20_000,
+        works=works | _SHAPED | {"finished", "foreign"},
+        note=note,
+        sweep_jobs=40_000,
+        chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM tenure.jobs",
+        marks_sql=_marks("tenure.jobs", "kind = 'noop'", "run_at, seq"),
+        unfinished_sql="SELECT EXISTS (SELECT FROM tenure.jobs WHERE id = %s::uuid)",
     )
 
 
 CONTESTANTS: tuple[Contestant, ...] = (
-    _tenure("postgres", "Tenure on PostgreSQL", _ALL | _DEEP),
-    _tenure("sqlite", "Tenure on SQLite", _ALL | {"depth"}),
+    _tenure(
+        "postgres", "Tenure on PostgreSQL", _ALL | _DEEP, note="keeps finished jobs, fences every settle"
+    ),
+    _tenure(
+        "sqlite",
+        "Tenure on SQLite",
+        _ALL | {"depth"},
+        note="keeps finished jobs, fences every settle; settles and enqueues wait for the disk, claims do not",
+    ),
     Contestant(
         name="graphile",
         title="graphile-worker",
@@ -69,9 +105,10 @@ CONTESTANTS: tuple[Contestant, ...] = (
         driver="drive_graphile.mjs",
         packages=_GRAPHILE,
         sweep=({"concurrency": 24, "pool": 25}, {"concurrency": 12, "pool": 13}),
-        works=_SINGLE_THREADED | _DEEP,
-        note="deletes finished jobs; a fetch and a delete per job",
-        count_sql="SELECT count(*) FROM graphile_worker._private_jobs",
+        works=_SINGLE_THREADED | _DEEP | _SHAPED,
+        note="deletes finished jobs; a fetch and a delete per job; a first retry comes after 2.7 s at the soonest",
+        chunks=_CHUNKS,
+        **_GRAPHILE_SQL,
     ),
     Contestant(
         name="graphile-batched",
@@ -81,12 +118,22 @@ CONTESTANTS: tuple[Contestant, ...] = (
         driver="drive_graphile.mjs",
         packages=_GRAPHILE,
         sweep=tuple(
-            {"concurrency": 24, "pool": 25, "local": local, "delay": 0} for local in (500, 1_000, 2_000)
+            {"concurrency": concurrency, "pool": concurrency + 1, "local": local, "delay": 0}
+            for concurrency, local in (
+                (24, 1_000),
+                (24, 2_000),
+                (24, 4_000),
+                (24, 8_000),
+                (48, 2_000),
+                (48, 4_000),
+            )
         ),
-        sweep_jobs=20_000,
-        works=_SINGLE_THREADED | _DEEP,
-        note="local queue and batched completion; deletes finished jobs; a killed worker's jobs stay locked for 4 hours",
-        count_sql="SELECT count(*) FROM graphile_worker._private_jobs",
+        sweep_jobs=40_000,
+        works=_SINGLE_THREADED | _DEEP | _SHAPED,
+        note="local queue and batched completion; deletes finished jobs; a killed worker's jobs stay locked for 4 hours;"
+        " a first retry comes after 2.7 s at the soonest",
+        chunks=_CHUNKS,
+        **_GRAPHILE_SQL,
     ),
     Contestant(
         name="pgboss",
@@ -97,14 +144,23 @@ CONTESTANTS: tuple[Contestant, ...] = (
         packages=("pg-boss@12.35.0", "pg@8.23.1", _NODE),
         sweep=(
             {"batch": 1_000, "fetchers": 1},
+            {"batch": 2_000, "fetchers": 1},
+            {"batch": 4_000, "fetchers": 1},
             {"batch": 1_000, "fetchers": 2},
-            {"batch": 500, "fetchers": 4},
             {"batch": 2_000, "fetchers": 2},
         ),
-        sweep_jobs=20_000,
-        works=_SINGLE_THREADED | _DEEP,
-        note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one",
+        sweep_jobs=40_000,
+        works=_SINGLE_THREADED | _DEEP | _SHAPED,
+        note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one; groups and keys are a"
+        " policy of the whole queue",
+        chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgboss.job WHERE name = 'noop' AND state <= 'active'",
+        marks_sql=_marks(
+            "pgboss.job",
+            "name = 'noop' AND state < 'active' AND NOT blocked",
+            "priority DESC, created_on, start_after, ctid",
+        ),
+        unfinished_sql="SELECT EXISTS (SELECT FROM pgboss.job WHERE name = 'noop' AND id = %s::uuid AND state <= 'active')",
     ),
     Contestant(
         name="pgqueuer",
@@ -113,12 +169,22 @@ CONTESTANTS: tuple[Contestant, ...] = (
         runtime="python",
         driver="drive_pgqueuer.py",
         packages=("pgqueuer[asyncpg]==1.6.0", "asyncpg==0.32.0", "uvloop==0.23.0"),
-        sweep=({"batch_size": 200}, {"batch_size": 500}, {"batch_size": 1_000}),
-        sweep_jobs=20_000,
+        sweep=(
+            {"batch_size": 500},
+            {"batch_size": 1_000},
+            {"batch_size": 2_000},
+            {"batch_size": 1_000, "pool": 8},
+            {"batch_size": 1_000, "max_concurrent_tasks": 4_000},
+        ),
+        sweep_jobs=40_000,
         waiting={},
-        works=_ALL | _DEEP,
-        note="moves finished jobs to a log table; completions are buffered up to 0.1 s",
+        works=_ALL | _DEEP | {"unique", "failing"},
+        note="moves finished jobs to a log table; completions are buffered up to 0.1 s; retries one statement a job;"
+        " has no groups",
+        chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgqueuer",
+        marks_sql=_marks("pgqueuer", "entrypoint = 'noop'", "priority DESC, id"),
+        unfinished_sql="SELECT EXISTS (SELECT FROM pgqueuer WHERE id = %s::bigint)",
     ),
     Contestant(
         name="procrastinate",
@@ -133,8 +199,9 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"concurrency": 30, "pool": 10},
         ),
         sweep_jobs=1_500,
-        works=_ALL,
+        works=_ALL | _SHAPED,
         note="keeps finished jobs and an event for every change; fetches one job at a time",
+        chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
     ),
     Contestant(
@@ -144,11 +211,14 @@ CONTESTANTS: tuple[Contestant, ...] = (
         runtime="python",
         driver="drive_huey.py",
         packages=("huey==3.5.4",),
-        sweep=tuple({"workers": n, "initial_delay": 0.01, "max_delay": 0.02} for n in (1, 2, 8)),
+        sweep=(
+            *({"workers": n, "initial_delay": 0.01, "max_delay": 0.02} for n in (1, 2, 8)),
+            {"workers": 1, "initial_delay": 0.001, "max_delay": 0.002},
+        ),
         sweep_jobs=3_000,
         waiting={"workers": 64},
-        works=_ALL - {"bulk"},
-        note="deletes a job when it is taken: at most once; polls",
+        works=(_ALL - {"bulk"}) | {"failing"},
+        note="deletes a job when it is taken: at most once; polls; has no groups, and no keys for jobs",
     ),
     Contestant(
         name="celery",
@@ -161,11 +231,13 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"pool": "prefork", "concurrency": 2, "worker_prefetch_multiplier": 64},
             {"pool": "prefork", "concurrency": 2, "worker_prefetch_multiplier": 4},
             {"pool": "threads", "concurrency": 16, "worker_prefetch_multiplier": 16},
+            {"pool": "solo", "concurrency": 1, "worker_prefetch_multiplier": 64},
         ),
         sweep_jobs=2_000,
         waiting={"pool": "threads", "concurrency": 200},
-        works=_ALL - {"bulk"},
-        note="acknowledges a job when it starts; Redis at its default (snapshots only), so jobs can be lost",
+        works=(_ALL - {"bulk"}) | {"failing"},
+        note="acknowledges a job when it starts; Redis at its default (snapshots only), so jobs can be lost; has no groups"
+        " and no keys",
     ),
     Contestant(
         name="dramatiq",
@@ -181,7 +253,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=5_000,
         waiting={"threads": 200},
-        works=_ALL - {"bulk"},
-        note="acknowledges when done; Redis at its default (snapshots only), so jobs can be lost",
+        works=(_ALL - {"bulk"}) | {"failing"},
+        note="acknowledges when done; Redis at its default (snapshots only), so jobs can be lost; has no groups and no keys",
     ),
 )

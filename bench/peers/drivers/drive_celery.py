@@ -9,7 +9,7 @@ from typing import Any
 
 import celery
 import redis
-from driving import PAD, Terms, by_threads, main, plain_jobs, ready, rests
+from driving import PAD, Begun, Terms, by_threads, empty_twice, main, paces, plain_jobs, ready
 
 QUEUE = "celery"
 
@@ -40,10 +40,12 @@ def enqueue(terms: Terms) -> dict[str, Any]:
 
 def paced(terms: Terms) -> dict[str, Any]:
     """One enqueue at a time, with rests between them."""
-    put = _app(terms).tasks[terms["kind"]]
-    for rest in rests(terms):
+    tasks = _app(terms).tasks
+    put = tasks[terms["kind"]]
+    tasks["noop"].apply_async((0, PAD))
+    for rest, due in paces(terms):
         time.sleep(rest)
-        put.apply_async((time.monotonic_ns(),))
+        put.apply_async((due,))
     return {"count": terms["count"]}
 
 
@@ -58,16 +60,19 @@ def work(terms: Terms) -> None:
 
 
 def left(terms: Terms) -> Callable[[], int]:
-    """Jobs of all kinds in the queue, and those that a worker holds but has not started."""
+    """Whether jobs of any kind are in the queue, or held by a worker that has not started them.
+
+    It takes a job from the queue before it notes that it holds it, and forgets it when it starts.
+    """
     link = redis.Redis.from_url(terms["url"])
 
-    def count() -> int:
+    def look() -> int:
         asked = link.pipeline(transaction=True)
         asked.llen(QUEUE)
         asked.hlen("unacked")
-        return sum(asked.execute())
+        return int(any(asked.execute()))
 
-    return count
+    return empty_twice(look)
 
 
 def _app(terms: Terms, **settings: Any) -> Any:
@@ -77,6 +82,15 @@ def _app(terms: Terms, **settings: Any) -> Any:
     )
     for kind, job in plain_jobs(terms).items():
         app.task(name=kind)(job)
+    begun = Begun(terms.get("begun", ""))
+
+    def failing(task: Any, n: int, pad: str) -> None:  # noqa: ARG001
+        if not begun.done:
+            begun()
+        if task.request.retries == 0:
+            raise task.retry(exc=RuntimeError("once"), countdown=0)
+
+    app.task(name="failing", bind=True, max_retries=2)(failing)
     app.finalize()
     return app
 

@@ -13,7 +13,8 @@ from typing import Any
 import dramatiq
 import redis
 from dramatiq.brokers.redis import RedisBroker
-from driving import PAD, Terms, by_threads, main, plain_jobs, ready, rests
+from dramatiq.middleware import CurrentMessage
+from driving import PAD, Begun, Terms, by_threads, main, paces, plain_jobs, ready
 
 TERMS = "ARENA_TERMS"
 """Where its worker processes, which import this module, find the terms."""
@@ -46,10 +47,12 @@ def enqueue(terms: Terms) -> dict[str, Any]:
 
 def paced(terms: Terms) -> dict[str, Any]:
     """One enqueue at a time, with rests between them."""
-    put = _broker(terms).get_actor(terms["kind"]).send
-    for rest in rests(terms):
+    broker = _broker(terms)
+    put = broker.get_actor(terms["kind"]).send
+    broker.get_actor("noop").send(0, PAD)
+    for rest, due in paces(terms):
         time.sleep(rest)
-        put(time.monotonic_ns())
+        put(due)
     return {"count": terms["count"]}
 
 
@@ -68,16 +71,34 @@ def work(terms: Terms) -> None:
 
 
 def left(terms: Terms) -> Callable[[], int]:
-    """Jobs of all kinds that were not acknowledged."""
+    """Whether jobs of any kind were not acknowledged; one to be tried again is in the queue of delays for a moment."""
     link = redis.Redis.from_url(terms["url"])
-    return lambda: int(link.hlen("dramatiq:default.msgs"))
+
+    def look() -> int:
+        asked = link.pipeline(transaction=True)
+        asked.hlen("dramatiq:default.msgs")
+        asked.hlen("dramatiq:default.DQ.msgs")
+        return int(any(asked.execute()))
+
+    return look
 
 
 def _broker(terms: Terms) -> Any:
     broker = RedisBroker(url=terms["url"])
+    broker.add_middleware(CurrentMessage())
     dramatiq.set_broker(broker)
     for kind, job in plain_jobs(terms).items():
         dramatiq.actor(job, actor_name=kind)
+    begun = Begun(terms.get("begun", ""))
+
+    def failing(n: int, pad: str) -> None:  # noqa: ARG001
+        if not begun.done:
+            begun()
+        message = CurrentMessage.get_current_message()
+        if message is None or not message.options.get("retries"):
+            raise dramatiq.errors.Retry("once", delay=0)
+
+    dramatiq.actor(failing, actor_name="failing", max_retries=3)
     return broker
 
 

@@ -38,13 +38,21 @@ const FORGET = {
 // Without statistics of a table just filled, every fetch sorts all that is ready (a third of the pace). Autovacuum
 // would gather them within a minute.
 const ANALYZE = "ANALYZE graphile_worker._private_jobs";
+// Jobs in named queues, or that will be tried again, become free without a word; only a poll finds them, after 2 s by
+// default. With a local queue one polls for all, without one each of those that run jobs does, and more of them than there
+// are queues are in each other's way.
+const SILENT = `SELECT (SELECT count(*)::int FROM graphile_worker._private_job_queues) AS queues, EXISTS (
+    SELECT FROM graphile_worker._private_tasks AS t
+    WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS failing`;
+const POLLS = { local: 1, each: 100 };
 // From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
+// Not EXISTS, which drops the order.
 const LEFT = {
   name: "arena_left",
   text: `SELECT count(*)::int AS n FROM (
     SELECT FROM graphile_worker._private_jobs
     WHERE task_id = (SELECT id FROM graphile_worker._private_tasks WHERE identifier = $1)
-    ORDER BY id DESC LIMIT 100) AS few`,
+    ORDER BY id DESC LIMIT 1) AS last`,
 };
 
 async function connect(url, max, options) {
@@ -62,7 +70,8 @@ async function reset({ url }) {
 
 async function silence() {
   const { Logger } = await load("graphile-worker");
-  return new Logger(() => (level, message) => level === "error" && console.error(message));
+  // A job that fails is told of with its stack, each time; a user who looks for speed turns that off.
+  return new Logger(() => (level, message, about) => level === "error" && !about?.failure && console.error(message));
 }
 
 const addJob = (pool) => async (kind, payload) => {
@@ -78,8 +87,8 @@ async function enqueue(terms) {
 async function bulk(terms) {
   const pool = await connect(terms.url, 1);
   await pool.query("SELECT 1");
-  const answer = await enqueueChunks(terms, CHUNK, (identifier, payloads) => {
-    const specs = payloads.map((payload) => ({ identifier, payload }));
+  const answer = await enqueueChunks(terms, CHUNK, (identifier, jobs) => {
+    const specs = jobs.map(({ payload, group, key }) => ({ identifier, payload, queue_name: group, job_key: key }));
     return pool.query({ ...ADD_JOBS, values: [JSON.stringify(specs)] });
   });
   await pool.query(ANALYZE);
@@ -93,17 +102,22 @@ async function paced(terms) {
 async function work({ url, settings, begun, out }) {
   const { run, WorkerPreset } = await load("graphile-worker");
   const { concurrency = 24, pool = concurrency + 1, local, delay = 0 } = settings;
+  const tasks = handlers({ begun, out });
+  const { queues, failing } = (await (await connect(url, 1)).query(SILENT)).rows[0];
+  const most = Math.min(concurrency, queues || concurrency);
   const worker = {
+    ...((queues || failing) && { pollInterval: local ? POLLS.local : POLLS.each }),
     connectionString: url,
-    concurrentJobs: concurrency,
-    maxPoolSize: pool,
+    concurrentJobs: most,
+    // With a connection to spare the next fetch would come before the last job has freed its queue.
+    maxPoolSize: most < concurrency ? most + 1 : pool,
     logger: await silence(),
     ...(local && { localQueue: { size: local }, completeJobBatchDelay: delay, failJobBatchDelay: delay }),
   };
   await workUntilTerm(async () => {
     const runner = await run({
       preset: { extends: [WorkerPreset], worker },
-      taskList: handlers({ begun, out }),
+      taskList: { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) },
       // Its own handler ends the process by the signal, which is not exit 0.
       noHandleSignals: true,
     });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import sys
 import time
@@ -10,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import huey
-from driving import PAD, Terms, by_threads, main, plain_jobs, ready, rests
+from driving import PAD, Begun, Terms, by_threads, empty_twice, main, paces, plain_jobs, ready
+
+RETRIES = 2
+"""What a job of the kind `failing` may still be retried at its first attempt."""
 
 
 def version(_: Terms) -> dict[str, Any]:
@@ -39,14 +43,17 @@ def paced(terms: Terms) -> dict[str, Any]:
     """One enqueue at a time, with rests between them."""
     _, tasks = _queue(terms)
     put = tasks[terms["kind"]]
-    for rest in rests(terms):
+    tasks["noop"](0, PAD)
+    for rest, due in paces(terms):
         time.sleep(rest)
-        put(time.monotonic_ns())
+        put(due)
     return {"count": terms["count"]}
 
 
 def work(terms: Terms) -> None:
     """A consumer."""
+    # Each failure is told about with its stack; a user who looks for speed turns that off.
+    logging.getLogger("huey").setLevel(logging.CRITICAL)
     queue, _ = _queue(terms)
     consumer = queue.create_consumer(graceful_signal="TERM", periodic=False, **terms["settings"])
     ready()
@@ -54,15 +61,27 @@ def work(terms: Terms) -> None:
 
 
 def left(terms: Terms) -> Callable[[], int]:
-    """Jobs of all kinds that were not taken yet: it keeps nothing of those that are running."""
+    """Whether jobs of any kind were not taken yet or are to be tried again: it keeps nothing of those that are running."""
     link = sqlite3.connect(_file(terms), isolation_level=None)
-    text = "SELECT count(*) FROM (SELECT 1 FROM task WHERE queue = 'arena' LIMIT 1000)"
-    return lambda: int(link.execute(text).fetchone()[0])
+    text = "SELECT " + " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE queue = 'arena')" for table in ("task", "schedule")
+    )
+    return empty_twice(lambda: int(link.execute(text).fetchone()[0]))
 
 
 def _queue(terms: Terms, name: str = "arena") -> tuple[Any, dict[str, Any]]:
     queue = huey.SqliteHuey(name, filename=_file(terms), fsync=True, timeout=30, immediate=False)
-    return queue, {kind: queue.task(name=kind)(job) for kind, job in plain_jobs(terms).items()}
+    begun = Begun(terms.get("begun", ""))
+
+    def failing(n: int, pad: str, task: Any) -> None:  # noqa: ARG001
+        if not begun.done:
+            begun()
+        if task.retries == RETRIES:
+            raise RuntimeError("once")
+
+    tasks = {kind: queue.task(name=kind)(job) for kind, job in plain_jobs(terms).items()}
+    tasks["failing"] = queue.task(name="failing", retries=RETRIES, retry_delay=0, context=True)(failing)
+    return queue, tasks
 
 
 def _file(terms: Terms) -> str:

@@ -5,27 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version as version_of
 from typing import Any
 
 import asyncpg
 import uvloop
-from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, in_chunks, main, ready, rests
-from pgqueuer import PgQueuer
+from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, in_chunks, main, paces, ready
+from pgqueuer import PgQueuer, RetryRequested
 from pgqueuer.queries import Queries
 
 CHUNK = 5_000
 """Jobs in one bulk enqueue."""
-# Read from the newest job on: the other end of the index is full of entries of jobs that are gone.
+# From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
+# Not EXISTS, which drops the order.
 LEFT = """
-SELECT (SELECT count(*) FROM (SELECT FROM pgqueuer WHERE status = 'queued' AND entrypoint = $1
-                              ORDER BY priority, id DESC LIMIT 1000) AS queued)
-     + (SELECT count(*) FROM (SELECT FROM pgqueuer WHERE status = 'picked' AND entrypoint = $1
-                              ORDER BY updated DESC, id LIMIT 1000) AS picked)
+SELECT count(*) FROM (SELECT FROM pgqueuer WHERE entrypoint = $1 ORDER BY id DESC LIMIT 1) AS last
 """
 
 
@@ -57,14 +55,18 @@ def enqueue(terms: Terms) -> dict[str, Any]:
 
 
 def bulk(terms: Terms) -> dict[str, Any]:
-    """Lists of jobs."""
+    """Lists of jobs; `unique` gives each a key."""
+    unique = terms.get("unique", False)
 
     async def run() -> dict[str, Any]:
         async with _queries(terms) as queries:
 
             async def put(some: range) -> None:
                 await queries.enqueue(
-                    [terms["kind"]] * len(some), [_payload(n) for n in some], [0] * len(some)
+                    [terms["kind"]] * len(some),
+                    [_payload(n) for n in some],
+                    [0] * len(some),
+                    dedupe_key=[f"u{n}" for n in some] if unique else None,
                 )
 
             return await in_chunks(put, CHUNK, terms)
@@ -75,9 +77,10 @@ def bulk(terms: Terms) -> dict[str, Any]:
 async def paced(terms: Terms) -> dict[str, Any]:
     """One enqueue at a time, with rests between them."""
     async with _queries(terms) as queries:
-        for rest in rests(terms):
+        await queries.enqueue("noop", _payload(0))
+        for rest, due in paces(terms):
             await asyncio.sleep(rest)
-            await queries.enqueue(terms["kind"], b'{"t": %d}' % time.monotonic_ns())
+            await queries.enqueue(terms["kind"], b'{"t": %d}' % due)
     return {"count": terms["count"]}
 
 
@@ -87,6 +90,8 @@ def work(terms: Terms) -> None:
 
 
 async def _work(terms: Terms) -> None:
+    # Each retry is told about at the level WARNING; a user who looks for speed turns that off.
+    logging.getLogger("pgqueuer").setLevel(logging.ERROR)
     settings = dict(terms["settings"])
     async with asyncpg.create_pool(terms["url"], min_size=2, max_size=settings.pop("pool", 4)) as pool:
         queue = PgQueuer.from_asyncpg_pool(pool)
@@ -116,7 +121,13 @@ def _register(queue: Any, begun: Begun, stamps: Stamps) -> None:
     async def stamp(job: Any) -> None:
         stamps(json.loads(job.payload)["t"])
 
-    for job in (noop, threaded, wait, stamp):
+    async def failing(job: Any) -> None:
+        if not begun.done:
+            begun()
+        if job.attempts == 0:
+            raise RetryRequested
+
+    for job in (noop, threaded, wait, stamp, failing):
         queue.entrypoint(job.__name__)(job)
 
 
@@ -124,7 +135,7 @@ def left(terms: Terms) -> Callable[[], int]:
     """Jobs that still have a row: finished ones are moved to its log."""
     loop = asyncio.new_event_loop()
     link = loop.run_until_complete(
-        asyncpg.connect(terms["url"], server_settings={"enable_seqscan": "off"}),
+        asyncpg.connect(terms["url"], server_settings={"enable_seqscan": "off", "enable_sort": "off"}),
     )
     return lambda: int(loop.run_until_complete(link.fetchval(LEFT, terms["kind"])))
 

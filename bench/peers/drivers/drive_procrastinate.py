@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version as version_of
 from typing import Any
 
 import procrastinate
 import psycopg
-from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, in_chunks, main, ready, rests
+from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, in_chunks, main, paces, ready
 
 CHUNK = 1_000
 """Jobs in one bulk enqueue."""
@@ -36,14 +35,15 @@ BEGIN
     END IF;
 END $$
 """
-# Read from the newest job on: the other end of the index is full of entries of jobs that are gone.
+# Its index of what is to do or being done, from the newest id down: jobs are done oldest first, so one that is left is
+# found without passing dead entries. Not EXISTS, which drops the order.
 LEFT = """
-SELECT (SELECT count(*) FROM (SELECT FROM procrastinate_jobs WHERE status = 'todo' AND task_name = %(kind)s
-                              ORDER BY priority, id DESC LIMIT 1000) AS todo)
-     + (SELECT count(*) FROM (SELECT FROM procrastinate_jobs
-                              WHERE status = 'doing' AND worker_id IS NOT NULL AND task_name = %(kind)s
-                              LIMIT 1000) AS doing)
+SELECT count(*) FROM (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name = %(kind)s
+                      ORDER BY id DESC LIMIT 1) AS last
 """
+
+
+LOCKS = "SELECT count(DISTINCT lock) FROM procrastinate_jobs WHERE status = 'todo' AND lock LIKE 'g%'"
 
 
 def version(_: Terms) -> dict[str, Any]:
@@ -77,12 +77,21 @@ async def enqueue(terms: Terms) -> dict[str, Any]:
 
 
 async def bulk(terms: Terms) -> dict[str, Any]:
-    """Many jobs in one statement."""
+    """Many jobs in one statement; `groups` spreads them over that many locks, `unique` gives each a queueing lock."""
     app, tasks = _app(terms, pool=1)
-    put = tasks[terms["kind"]]
+    put, groups, unique = tasks[terms["kind"]], terms.get("groups", 0), terms.get("unique", False)
+
+    def job_of(n: int) -> Any:
+        lock, own = f"g{n % groups}" if groups else None, f"u{n}" if unique else None
+        return put.configure(lock=lock, queueing_lock=own, task_kwargs={"n": n, "pad": PAD}).job
 
     def put_some(some: range) -> Awaitable[object]:
-        done: Awaitable[object] = put.batch_defer_async(*[{"n": n, "pad": PAD} for n in some])
+        done: Awaitable[object]
+        if groups or unique:
+            # A task's own batch has one lock for all of its jobs.
+            done = app.job_manager.batch_defer_jobs_async(jobs=[job_of(n) for n in some])
+        else:
+            done = put.batch_defer_async(*[{"n": n, "pad": PAD} for n in some])
         return done
 
     async with app.open_async():
@@ -96,9 +105,10 @@ async def paced(terms: Terms) -> dict[str, Any]:
     app, tasks = _app(terms, pool=1)
     put = tasks[terms["kind"]]
     async with app.open_async():
-        for rest in rests(terms):
+        await tasks["noop"].defer_async(n=0, pad=PAD)
+        for rest, due in paces(terms):
             await asyncio.sleep(rest)
-            await put.defer_async(t=time.monotonic_ns())
+            await put.defer_async(t=due)
     return {"count": terms["count"]}
 
 
@@ -106,6 +116,11 @@ async def work(terms: Terms) -> None:
     """A worker; it leaves at SIGTERM by itself."""
     settings = dict(terms["settings"])
     app, _ = _app(terms, pool=settings.pop("pool", 4))
+    # One that finds only jobs whose locks are held waits for seconds, so no more are run at once than there are locks.
+    with psycopg.connect(terms["url"], autocommit=True) as link:
+        [(locks,)] = link.execute(LOCKS).fetchall()
+    if locks:
+        settings["concurrency"] = min(settings.get("concurrency", 1), locks)
     async with app.open_async():
         ready()
         await app.run_worker_async(**settings)
@@ -113,7 +128,7 @@ async def work(terms: Terms) -> None:
 
 def left(terms: Terms) -> Callable[[], int]:
     """Jobs to do and jobs being done."""
-    link = psycopg.connect(terms["url"], autocommit=True, options="-c enable_seqscan=off")
+    link = psycopg.connect(terms["url"], autocommit=True, options="-c enable_seqscan=off -c enable_sort=off")
     return lambda: int(link.execute(LEFT, {"kind": terms["kind"]}).fetchone()[0])  # type: ignore[index]
 
 
@@ -124,8 +139,8 @@ def _analyze(terms: Terms) -> None:
 
 
 def _app(terms: Terms, pool: int = 4) -> tuple[Any, dict[str, Any]]:
-    # Each job is told about at the level INFO; a user who looks for speed turns that off.
-    logging.getLogger("procrastinate").setLevel(logging.ERROR)
+    # Each job is told about at the level INFO, each failure at ERROR; a user who looks for speed turns that off.
+    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
     connector = procrastinate.PsycopgConnector(conninfo=terms["url"], min_size=pool, max_size=pool)
     app = procrastinate.App(connector=connector)
     begun, stamps = Begun(terms.get("begun", "")), Stamps(terms.get("out", ""))
@@ -146,7 +161,16 @@ def _app(terms: Terms, pool: int = 4) -> tuple[Any, dict[str, Any]]:
     async def stamp(t: int) -> None:
         stamps(t)
 
-    return app, {job.__name__: app.task(name=job.__name__)(job) for job in (noop, threaded, wait, stamp)}
+    async def failing(context: Any, n: int, pad: str) -> None:  # noqa: ARG001
+        if not begun.done:
+            begun()
+        if context.job.attempts == 0:
+            raise RuntimeError("once")
+
+    tasks = {job.__name__: app.task(name=job.__name__)(job) for job in (noop, threaded, wait, stamp)}
+    at_once = procrastinate.RetryStrategy(max_attempts=3)
+    tasks["failing"] = app.task(name="failing", pass_context=True, retry=at_once)(failing)
+    return app, tasks
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, by_threads, in_chunks, main, ready, rests
+from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, by_threads, in_chunks, main, paces, ready
 
 import tenure
 
@@ -107,10 +107,12 @@ def bulk(terms: Terms) -> Any:
 
 def paced(terms: Terms) -> dict[str, Any]:
     """One enqueue at a time, with rests between them."""
-    put = make_app(terms).kinds[terms["kind"]].enqueue
-    for rest in rests(terms):
+    kinds = make_app(terms).kinds
+    put = kinds[terms["kind"]].enqueue
+    kinds["noop"].enqueue(0, PAD)
+    for rest, due in paces(terms):
         time.sleep(rest)
-        put(time.monotonic_ns())
+        put(due)
     return {"count": terms["count"]}
 
 

@@ -1,5 +1,5 @@
 // What every driver of a Node queue shares: its arguments and answers, the loops around its enqueue calls, the
-// handlers of the four kinds, the end by SIGTERM, and the questions about what is left. driving.py is its twin.
+// handlers of the kinds, the end by SIGTERM, and the questions about what is left. driving.py is its twin.
 //
 // `node drive_x.mjs VERB JSON` answers with one line of JSON on stdout. Packages come from the folder named by
 // ARENA_MODULES: a driver stands outside that folder, and `import` looks for packages only above the file it is in.
@@ -11,11 +11,13 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-export const KINDS = ["noop", "threaded", "wait", "stamp"];
+export const KINDS = ["noop", "threaded", "wait", "stamp", "failing"];
 
 const WARM = 20;
 const PAD = "x".repeat(80);
 const LAST_CALL_MS = 4000;
+// From the enqueue that opens a connection to the first paced one.
+const LEAD = 0.1;
 
 const now = () => process.hrtime.bigint();
 const secondsSince = (start) => Number(now() - start) / 1e9;
@@ -68,32 +70,42 @@ export async function enqueueEach({ kind, count, concurrency, limit }, send, uns
   return { count: next, seconds: secondsSince(start) };
 }
 
-/** `count` jobs by insert(kind, payloads), `chunk` a call. */
-export async function enqueueChunks({ kind, count, limit }, chunk, insert) {
+/** `count` jobs by insert(kind, jobs), `chunk` a call: of each its payload, its number's group and its own key. */
+export async function enqueueChunks({ kind, count, limit, chunk, groups, unique }, size, insert) {
   let done = 0;
+  const make = (n) => ({
+    payload: payload(n),
+    group: groups ? `g${n % groups}` : undefined,
+    key: unique ? `u${n}` : undefined,
+  });
   const start = now();
   while (done < count && secondsSince(start) < limit) {
-    const size = Math.min(chunk, count - done);
-    await insert(kind, Array.from({ length: size }, (_, i) => payload(done + i)));
-    done += size;
+    const some = Math.min(chunk || size, count - done);
+    await insert(kind, Array.from({ length: some }, (_, i) => make(done + i)));
+    done += some;
   }
   return { count: done, seconds: secondsSince(start) };
 }
 
-/** One call of send(kind, payload) every `gap` seconds, the payload saying when the call was made. */
+/**
+ * One call of send(kind, payload) every `gap` seconds, the payload saying when it was due: were it when the call was
+ * made, a call that takes long would hide that those behind it are late. One before them opens the connection.
+ */
 export async function enqueuePaced({ kind, count, gap }, send) {
-  const start = now();
+  await send("noop", payload(0));
+  const start = now() + BigInt(LEAD * 1e9);
   for (let i = 0; i < count; i++) {
-    const early = i * gap - secondsSince(start);
+    const due = start + BigInt(Math.round(i * gap * 1e9));
+    const early = Number(due - now()) / 1e6;
     if (early > 0) {
-      await sleep(early * 1000);
+      await sleep(early);
     }
-    await send(kind, { t: Number(now()) });
+    await send(kind, { t: Number(due) });
   }
   return { count };
 }
 
-/** What to do with a job's payload, by kind. */
+/** What to do with a job's payload and the number of its attempt, by kind. */
 export function handlers({ begun, out }) {
   const file = out ? openSync(out, "a") : undefined;
   let first = true;
@@ -115,6 +127,10 @@ export function handlers({ begun, out }) {
     stamp: ({ t }) => {
       writeSync(file, `${now() - BigInt(t)}\n`);
     },
+    failing: async (_, attempt) => {
+      if (first) stamp();
+      if (attempt === 1) throw new Error("once");
+    },
   };
 }
 
@@ -128,7 +144,7 @@ export async function workUntilTerm(start) {
   await Promise.race([stop(), sleep(LAST_CALL_MS)]);
 }
 
-/** Answers every line of stdin with how many jobs are left. */
+/** Answers every line of stdin with whether jobs are left: 0 or 1. */
 export async function answerLeft(left) {
   for await (const _ of createInterface({ input: process.stdin })) {
     say({ left: await left() });

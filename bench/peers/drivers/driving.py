@@ -26,11 +26,12 @@ __all__ = [
     "Terms",
     "by_tasks",
     "by_threads",
+    "empty_twice",
     "in_chunks",
     "main",
+    "paces",
     "plain_jobs",
     "ready",
-    "rests",
 ]
 
 Terms = dict[str, Any]
@@ -40,6 +41,8 @@ WARM = 20
 """Enqueues that come before the clock starts, and are removed again."""
 WAIT = 0.005
 """How long the kind `wait` waits."""
+_LEAD = 0.1
+"""From the enqueue that opens a connection to the first paced one."""
 
 
 class Begun:
@@ -59,22 +62,25 @@ class Begun:
 
 
 class Stamps:
-    """One line per job: nanoseconds from its enqueue to its start. Opened by the process that has the first one."""
+    """One line per job: nanoseconds from when it was due to be enqueued to its start. Opened by the process that has the first one."""
 
     __slots__ = ("_file", "_path")
 
     def __init__(self, path: str) -> None:
         self._path, self._file = path, -1
 
-    def __call__(self, enqueued: int) -> None:
-        spent = time.monotonic_ns() - enqueued
+    def __call__(self, due: int) -> None:
+        spent = time.monotonic_ns() - due
         if self._file < 0:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.write(self._file, b"%d\n" % spent)
 
 
 def plain_jobs(terms: Terms) -> dict[str, Callable[..., None]]:
-    """The kinds as ordinary functions, for queues whose jobs are ordinary functions."""
+    """The kinds as ordinary functions, for queues whose jobs are ordinary functions.
+
+    Each queue tells in its own way which attempt this is, so the kind `failing` is the driver's.
+    """
     begun, stamps = Begun(terms.get("begun", "")), Stamps(terms.get("out", ""))
 
     def noop(n: int, pad: str) -> None:  # noqa: ARG001
@@ -154,21 +160,41 @@ async def by_tasks(put: Callable[[int], Awaitable[object]], terms: Terms) -> dic
 
 
 async def in_chunks(put: Callable[[range], Awaitable[object]], size: int, terms: Terms) -> dict[str, Any]:
-    """`put` with one range of numbers after the other, within the limit; how many, and how long."""
+    """`put` with one range of numbers after the other, as many as the terms or else `size` say; how many, how long."""
+    chunk = terms.get("chunk") or size
     done, began = 0, time.perf_counter()
     while done < terms["count"] and time.perf_counter() - began < terms["limit"]:
-        some = range(done, min(done + size, terms["count"]))
+        some = range(done, min(done + chunk, terms["count"]))
         await put(some)
         done = some.stop
     return {"count": done, "seconds": time.perf_counter() - began}
 
 
-def rests(terms: Terms) -> Iterator[float]:
-    """For each paced enqueue, how long to sleep before it."""
-    due = time.monotonic()
-    for _ in range(terms["count"]):
-        yield max(0.0, due - time.monotonic())
-        due += terms["gap"]
+def paces(terms: Terms) -> Iterator[tuple[float, int]]:
+    """For each paced enqueue, how long to sleep before it, and when it is due, in nanoseconds.
+
+    A job carries when it was due: were it when the call was made, a call that takes long would hide that those behind it
+    are late.
+    """
+    began = time.monotonic() + _LEAD
+    for n in range(terms["count"]):
+        due = began + n * terms["gap"]
+        yield max(0.0, due - time.monotonic()), int(due * 1e9)
+
+
+def empty_twice(left: Callable[[], int]) -> Callable[[], int]:
+    """For queues that drop a job from the store when it is taken: nothing is left once two looks found nothing.
+
+    Between the looks a handler has its time, so that what was just taken is done, or is back to be tried again.
+    """
+
+    def look() -> int:
+        if left():
+            return 1
+        time.sleep(2 * WAIT)
+        return left()
+
+    return look
 
 
 def ready() -> None:
