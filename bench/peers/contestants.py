@@ -12,7 +12,7 @@ Settings = dict[str, Any]
 _ALL = frozenset({"enqueue", "enqueue64", "bulk", "drain", "threaded", "wait", "pickup", "steady", "idle"})
 _SINGLE_THREADED = _ALL - {"threaded"}
 """Node runs sync handlers on its one event loop: there are no threads to compare."""
-_DEEP = frozenset({"depth", "scale", "pinned"})
+_DEEP = frozenset({"depth", "scale", "pinned", "footprint"})
 _SHAPED = frozenset({"groups", "one_group", "unique", "failing"})
 _CHUNKS = (1_000, 5_000, 20_000, 100_000)
 """For those that take as many jobs in one call as anybody may want to give them."""
@@ -199,7 +199,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"concurrency": 30, "pool": 10},
         ),
         sweep_jobs=1_500,
-        works=_ALL | _SHAPED,
+        works=_ALL | _SHAPED | {"footprint"},
         note="keeps finished jobs and an event for every change; fetches one job at a time",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
