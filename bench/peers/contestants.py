@@ -124,8 +124,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
                 (24, 2_000),
                 (24, 4_000),
                 (24, 8_000),
-                (48, 2_000),
                 (48, 4_000),
+                (48, 8_000),
             )
         ),
         sweep_jobs=40_000,
@@ -146,8 +146,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch": 1_000, "fetchers": 1},
             {"batch": 2_000, "fetchers": 1},
             {"batch": 4_000, "fetchers": 1},
-            {"batch": 1_000, "fetchers": 2},
             {"batch": 2_000, "fetchers": 2},
+            {"batch": 4_000, "fetchers": 2},
         ),
         sweep_jobs=40_000,
         works=_SINGLE_THREADED | _DEEP | _SHAPED,
@@ -170,6 +170,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         driver="drive_pgqueuer.py",
         packages=("pgqueuer[asyncpg]==1.6.0", "asyncpg==0.32.0", "uvloop==0.23.0"),
         sweep=(
+            {"batch_size": 250},
             {"batch_size": 500},
             {"batch_size": 1_000},
             {"batch_size": 2_000},

@@ -39,7 +39,7 @@ END $$
 # found without passing dead entries. Not EXISTS, which drops the order.
 LEFT = """
 SELECT count(*) FROM (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name = %(kind)s
-                      ORDER BY id DESC LIMIT 1) AS last
+                      ORDER BY id DESC, lock DESC LIMIT 1) AS last
 """
 
 
@@ -128,7 +128,11 @@ async def work(terms: Terms) -> None:
 
 def left(terms: Terms) -> Callable[[], int]:
     """Jobs to do and jobs being done."""
-    link = psycopg.connect(terms["url"], autocommit=True, options="-c enable_seqscan=off -c enable_sort=off")
+    link = psycopg.connect(
+        terms["url"],
+        autocommit=True,
+        options="-c enable_seqscan=off -c enable_sort=off -c enable_incremental_sort=off",
+    )
     return lambda: int(link.execute(LEFT, {"kind": terms["kind"]}).fetchone()[0])  # type: ignore[index]
 
 
