@@ -27,8 +27,6 @@ __all__ = ["Arena", "Cell"]
 T = TypeVar("T")
 
 _BAR = 30
-_TRIALS = 2
-"""How often each setting is tried."""
 _ENOUGH = 55.0
 """Minutes after which what is left is measured once."""
 
@@ -71,9 +69,13 @@ class Arena:
         try:
             driver = Driver(contestant, self.servers)
             self.versions[contestant.name] = driver.call("version")["version"]
-            driver.settings, pace = self._best(driver, "settings", contestant.sweep, self._drained)
+            driver.settings, pace = self._best(
+                driver, "settings", contestant.sweep[: self.sizes.tried], self._drained, self.sizes.trials
+            )
             if "bulk" in contestant.works:
-                driver.chunk, _ = self._best(driver, "chunk", contestant.chunks, self._stored)
+                driver.chunk, _ = self._best(
+                    driver, "chunk", contestant.chunks[: self.sizes.tried], self._stored, 1
+                )
         except Exception as why:
             self.absent[contestant.name] = _said(why)
             say(f"  {contestant.title} takes no part: {why}")
@@ -83,11 +85,11 @@ class Arena:
         say(f"  {contestant.title} {self.versions[contestant.name]}: {settings} at {pace:,.0f} jobs/s")
 
     def _best(
-        self, driver: Driver, what: str, tried: Sequence[T], trial: Callable[[Driver, T], float]
+        self, driver: Driver, what: str, tried: Sequence[T], trial: Callable[[Driver, T], float], turns: int
     ) -> tuple[T, float]:
         """The one that was fastest over all trials, and how fast it was; they take turns, so that drift meets them alike."""
         rates: list[list[float]] = [[] for _ in tried]
-        for turn in range(_TRIALS if len(tried) > 1 else 1):
+        for turn in range(turns if len(tried) > 1 else 1):
             for at in list(range(len(tried)))[:: -1 if turn % 2 else 1]:
                 rates[at].append(trial(driver, tried[at]))
         kept = self.trials.setdefault(driver.contestant.name, [])

@@ -47,7 +47,7 @@ class Workers:
         return min((int(s) / 1e9 for s in stamps if s.strip()), default=None)
 
     def latencies(self) -> list[float]:
-        """Milliseconds from the enqueue call to the handler's start, of every job that told."""
+        """Milliseconds from when a job was due to be enqueued to its handler's start, of every job that told."""
         return (
             [int(line) / 1e6 for line in self._out.read_text("utf-8").split()] if self._out.exists() else []
         )

@@ -36,6 +36,10 @@ class Sizes:
     """How much of everything."""
 
     rounds: int = 3
+    trials: int = 2
+    """How often each setting is tried."""
+    tried: int | None = None
+    """How many of them; None: all."""
     seconds: float = 3.0
     """For enqueues one at a time."""
     bulk: int = 100_000
@@ -53,7 +57,7 @@ class Sizes:
 
 
 QUICK = Sizes(
-    rounds=1, seconds=1.0, bulk=20_000, few=5_000, many=20_000, limit=8.0, picks=60, steady=500, idle=4.0, scale=10_000,
+    rounds=1, trials=1, tried=1, seconds=1.0, bulk=20_000, few=5_000, many=20_000, limit=8.0, picks=60, steady=500, idle=4.0, scale=10_000,
     deep=200_000, finished=100_000, pinned=60_000, foreign=100_000,
 )  # fmt: skip
 
