@@ -102,7 +102,7 @@ class Children:
         for child in children:
             child.close()
         if children:
-            leaving = [asyncio.ensure_future(child.process.wait()) for child in children]
+            leaving = [asyncio.ensure_future(child.wait()) for child in children]
             await asyncio.wait(leaving, timeout=_GOODBYE)
             for child in children:
                 child.kill_while(lambda: True)
