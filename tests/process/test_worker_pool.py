@@ -140,6 +140,26 @@ def test_a_child_told_by_its_parent_and_by_others_has_been_told_once(
     assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
 
 
+@pytest.mark.parametrize("scene", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_children_that_are_told_before_they_can_listen_end_without_a_fuss(
+    scene: Scene, how: signal.Signals
+) -> None:
+    script = scene.folder / "slow.py"
+    script.write_text("import os, pathlib, time, tenure\nshop = tenure.App()\n"
+                      "@shop.job\nasync def sell() -> None: ...\n"
+                      "if 'TENURE_POOL_PARENT' in os.environ:\n"
+                      "    pathlib.Path(__file__).with_name(f'{os.getpid()}.began').touch()\n"
+                      "    time.sleep(3600)\n")  # fmt: skip
+    pool = scene.start("--processes", "2", address=f"{script}:shop")
+    until(lambda: len(list(scene.folder.glob("*.began"))) == 2)
+    pool.send(how)
+    assert pool.left() == 0
+    assert pool.log.count(f"was killed by {how.name}") == 2
+    assert "ERROR" not in pool.log
+    assert "Abort" not in pool.log
+
+
 def test_a_child_that_holds_the_interpreter_does_not_keep_the_pool(scene: Scene) -> None:
     """No Python runs in it, so it hears no signal: its parent kills it, and its job has not crashed."""
     [job] = scene.enqueue("grabs", seconds=3_600)
