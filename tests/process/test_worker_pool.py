@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
@@ -80,11 +81,18 @@ def test_a_child_that_uses_too_much_memory_leaves_and_another_takes_its_place(sc
     assert {job.crashes for job in scene.jobs(jobs)} == {0}
 
 
-def test_children_leave_when_their_parent_was_killed(scene: Scene) -> None:
-    pool = scene.start("--processes", "2", "-c", "1", *_SOON)
-    at = a_job_on_each(scene, pool, "hold", 2)
+@pytest.mark.parametrize("kind", ["hold", "jam"])
+def test_children_whose_parent_was_killed_finish_what_runs_and_leave_though_they_are_told_once(
+    scene: Scene, kind: str
+) -> None:
+    """That the parent is gone is nobody's word: the first SIGTERM is the first."""
+    pool = scene.start("--processes", "2", "-c", "1", "--grace", "20s", *_SOON)
+    at = a_job_on_each(scene, pool, kind, 2)
     pool.kill()
     until(lambda: pool.log.count("the pool's parent is gone") == 2)
+    for pid in at:
+        os.kill(pid, signal.SIGTERM)
+    time.sleep(1.2)  # who takes that for the second word has given back what runs by now
     scene.open_gate()
     until(lambda: not any(alive(pid) for pid in pool.children))
     assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
@@ -104,27 +112,52 @@ def test_told_to_stop_a_pool_finishes_what_runs(scene: Scene, how: signal.Signal
     assert {(job.state, job.attempt) for job in scene.jobs(later)} == {(State.READY, 0)}
 
 
-def test_told_twice_a_pool_gives_back_what_runs_at_once(scene: Scene) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_told_twice_a_pool_gives_back_what_runs_at_once(scene: Scene, how: signal.Signals) -> None:
     pool = scene.start("--processes", "2", "-c", "1", "--grace", "600s", *_SOON)
     at = a_job_on_each(scene, pool, "hold", 2)
-    pool.send(signal.SIGTERM)
+    pool.send(how)
     until(lambda: pool.log.count("stops: 1 jobs are running") == 2)
-    pool.send(signal.SIGTERM)
+    pool.send(how)
     assert pool.left() == 0
     back = scene.jobs(list(at.values()))
     assert {(job.state, job.attempt, job.crashes) for job in back} == {(State.READY, 0, 0)}
 
 
-def test_a_child_told_by_its_parent_and_by_others_has_been_told_once(scene: Scene) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_child_told_by_its_parent_and_by_others_has_been_told_once(
+    scene: Scene, how: signal.Signals
+) -> None:
     """A process manager may send its signal to every process of a service."""
     pool = scene.start("--processes", "2", "-c", "1", *_SOON)
     at = a_job_on_each(scene, pool, "hold", 2)
     for pid in [*pool.children, pool.pid]:
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, how)
     until(lambda: pool.log.count("stops: 1 jobs are running") == 2)
+    time.sleep(0.5)  # who was told twice has given back what runs by now
     scene.open_gate()
     assert pool.left() == 0
     assert {job.state for job in scene.jobs(list(at.values()))} == {State.DONE}
+
+
+@pytest.mark.parametrize("scene", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_children_that_are_told_before_they_can_listen_end_without_a_fuss(
+    scene: Scene, how: signal.Signals
+) -> None:
+    script = scene.folder / "slow.py"
+    script.write_text("import os, pathlib, time, tenure\nshop = tenure.App()\n"
+                      "@shop.job\nasync def sell() -> None: ...\n"
+                      "if 'TENURE_POOL_PARENT' in os.environ:\n"
+                      "    pathlib.Path(__file__).with_name(f'{os.getpid()}.began').touch()\n"
+                      "    time.sleep(3600)\n")  # fmt: skip
+    pool = scene.start("--processes", "2", address=f"{script}:shop")
+    until(lambda: len(list(scene.folder.glob("*.began"))) == 2)
+    pool.send(how)
+    assert pool.left() == 0
+    assert pool.log.count(f"was killed by {how.name}") == 2
+    assert "ERROR" not in pool.log
+    assert "Abort" not in pool.log
 
 
 def test_a_child_that_holds_the_interpreter_does_not_keep_the_pool(scene: Scene) -> None:
@@ -134,8 +167,10 @@ def test_a_child_that_holds_the_interpreter_does_not_keep_the_pool(scene: Scene)
     scene.begun(job)
     pool.send(signal.SIGTERM)
     assert pool.left() == 0
+    scene.start("--lease", "600s")  # it tells what the pool had no time for
+    scene.begun(job, 2)
     seen = scene.job(job)
-    assert (seen.state, seen.attempt, seen.crashes) == (State.READY, 0, 0)
+    assert (seen.attempt, seen.crashes, scene.q.history(job)) == (1, 0, [])
 
 
 def test_a_pool_works_for_an_app_in_a_script(scene: Scene) -> None:

@@ -200,6 +200,43 @@ def test_a_database_that_falls_silent_does_not_keep_the_process(silent: tuple[Sc
     assert {seen.crashes for seen in scene.jobs(jobs)} == {0}
 
 
+def test_a_database_that_falls_silent_does_not_keep_a_pool_that_had_to_kill_a_child(
+    silent: tuple[Scene, Proxy],
+) -> None:
+    scene, proxy = silent
+    [job] = scene.enqueue("grabs", seconds=3_600)
+    pool = scene.start("--processes", "2", "--grace", "2s", "--lease", "600s")
+    scene.begun(job)
+    proxy.swallow()
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0  # by itself: it is no alarm that ends it
+    assert "is killed" in pool.log
+    assert "pool: the database did not answer before the grace period ended" in pool.log
+    proxy.heal()
+    scene.start("--lease", "600s")
+    scene.begun(job, 2)
+    assert (scene.job(job).crashes, scene.q.history(job)) == (0, [])
+
+
+def test_a_database_that_falls_silent_does_not_keep_a_pool_that_reports_a_crash(
+    silent: tuple[Scene, Proxy],
+) -> None:
+    scene, proxy = silent
+    [job] = scene.enqueue("hold")
+    pool = scene.start("--processes", "2", "--grace", "2s", "--lease", "600s")
+    victim = scene.begun(job).pid
+    proxy.swallow()
+    os.kill(victim, signal.SIGKILL)
+    pool.says("was killed by SIGKILL; it is started again")
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+    assert "pool: the database did not answer before the grace period ended" in pool.log
+    proxy.heal()
+    scene.start("--lease", "600s")
+    scene.begun(job, 2)
+    assert scene.job(job).crashes == 1
+
+
 @pytest.mark.parametrize("scene", ["sqlite", "shared"], indirect=True)
 def test_a_file_that_somebody_locks_does_not_keep_the_process(scene: Scene) -> None:
     jobs = scene.enqueue("hold", 5)

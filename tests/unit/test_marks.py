@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from tenure.job import CLAIM_COLUMNS, Claim
-from tenure.worker.marks import Marks, forget, read_marks
+from tenure.worker.marks import Marks, _lives, excuse, forget, left_behind, marks_in, read_marks
 
 
 def claim_of(seq: int, epoch: int) -> Claim:
@@ -61,6 +62,40 @@ def test_who_comes_while_another_leaves_finds_a_folder_all_the_same(tmp_path: Pa
         thread.join()
     assert errors == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_looks_for_the_dead_while_others_leave_finds_nobody(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            Marks(tmp_path / "store" / "1-w.marks", "w", 1).close()
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for _ in range(1_000):
+            assert left_behind(tmp_path / "store") == []
+            assert len(marks_in(tmp_path / "store", 1)) <= 1
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_marks_that_are_gone_when_they_are_looked_at_again_are_of_one_who_lives(tmp_path: Path) -> None:
+    """It leaves in good order: nothing is to be told of it."""
+    assert _lives(os.getpid(), tmp_path / "store" / "1.marks")
+
+
+def test_who_was_killed_for_leaving_late_has_crashed_nothing(tmp_path: Path) -> None:
+    marks = Marks(tmp_path / "store" / "1.marks", "w", 1)
+    marks.start(0, claim_of(7, 1))
+    excuse(marks.path)
+    told = read_marks(marks.path)
+    assert told is not None
+    assert (told.started, told.apart) == ((), ())
+    marks.close()
+    excuse(marks.path)
 
 
 def test_a_folder_that_cannot_be_is_an_error(tmp_path: Path) -> None:

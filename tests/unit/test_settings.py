@@ -95,6 +95,8 @@ def test_the_processes_of_a_pool_are_told_what_the_pool_was_told() -> None:
     for option in ("children 3", "child-jobs 4", "max-jobs 5", "max-memory 6", "prefetch 7", "no-janitor"):
         assert f"--{option}" in words
     assert "--child-jobs" not in child_command("shop:app", worker_settings())
+    assert "--grace 22.0s" in words  # of 25: the rest is for what their parent has to do after them
+    assert "--grace 1.5s" in " ".join(child_command("shop:app", worker_settings(grace="2s")))
 
 
 def test_a_name_that_no_worker_knows_is_refused_with_the_one_that_was_meant() -> None:

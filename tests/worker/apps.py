@@ -102,6 +102,58 @@ def dies() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@app.job(isolate=True)
+def dies_before_its_fork(ctx: tenure.Context, apart: bool) -> None:
+    """Fork a process, perhaps in a session of its own, tell of it, and kill its own process."""
+    pid = os.fork()
+    if not pid:
+        if apart:
+            os.setsid()
+        time.sleep(3_600)
+        os._exit(0)
+    ctx.progress(0.5, str(pid))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job(isolate=True)
+def signals() -> list[int]:
+    """How a program and a fork of this process end that are told to; it is told so itself, and goes on."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGINT)
+    ends, deadline = [], time.monotonic() + 600
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with subprocess.Popen(["sleep", "600"]) as program:
+            program.send_signal(number)
+            ends.append(_end_of(program.pid))
+        reads, writes = os.pipe()
+        pid = os.fork()
+        if not pid:
+            try:
+                os.write(writes, b"begun")
+                while time.monotonic() < deadline:
+                    time.sleep(0.005)  # a signal just before a long one would be heard after it
+            except KeyboardInterrupt:
+                os._exit(2)
+            os._exit(0)
+        if number == signal.SIGINT:  # an exception before its first line would be nobody's
+            os.read(reads, 5)
+        os.kill(pid, number)
+        ends.append(_end_of(pid))
+    return ends
+
+
+def _end_of(pid: int) -> int:
+    """Its exit code; a process that does not hear is killed."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
 @app.job
 async def fills() -> None:
     """Wait for the test in a thread of the event loop's own."""

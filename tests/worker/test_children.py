@@ -12,7 +12,7 @@ import pytest
 import tenure
 from tenure.events import ChildCrashed, Listeners
 from tenure.job import Claim
-from tenure.outcome import Outcome, Snooze
+from tenure.outcome import Crashed, Outcome, Snooze
 from tenure.worker.isolate import Children
 from tenure.worker.process import Child
 from tenure.worker.run import Run
@@ -28,7 +28,7 @@ def _claims(house: House, count: int) -> Sequence[Claim]:
 
 
 async def _run(children: Children, claim: Claim) -> tuple[Outcome | None, Run]:
-    run = Run(claim, apps.where, None, tenure.Context(claim, None))
+    run = Run(claim, apps.app.kinds[claim.kind], None, tenure.Context(claim, None))
     run.begun = False
 
     def begun(run: Run) -> None:
@@ -65,6 +65,35 @@ def test_a_job_sent_to_a_child_whose_death_nobody_has_heard_of_yet_runs_in_anoth
     assert first != second
     assert crashes == []
     assert "an idle child: " in caplog.text
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in its group", "in a session of its own"])
+def test_a_child_that_has_died_is_noticed_though_a_fork_of_it_lives(parent_house: House, apart: bool) -> None:
+    """The fork has the wire, too. What the child said before is heard; only who left its group outlives it."""
+
+    async def outcome() -> tuple[Outcome | None, Run]:
+        children = Children(apps.app.address, most=1, marking=stands, listeners=Listeners(), worker="w")
+        apps.dies_before_its_fork.enqueue(apart)
+        [claim] = parent_house.queue.claim(worker="w")
+        ended = await _run(children, claim)
+        await children.close()
+        return ended
+
+    told, run = asyncio.run(outcome())
+    assert isinstance(told, Crashed)
+    done, pid = run.context.told
+    assert (done, pid is None) == (0.5, False)
+    if apart:
+        _kill(int(pid or 0))
+    until(lambda: not alive(int(pid or 0)))
+
+
+def test_what_an_isolated_handler_starts_hears_signals_and_its_own_process_leaves_them_to_the_worker(
+    parent_house: House,
+) -> None:
+    job = apps.signals.enqueue()
+    parent_house.start(children=1)
+    assert job.result("60s") == [-signal.SIGTERM, -signal.SIGTERM, -signal.SIGINT, 2]
 
 
 def test_a_child_that_has_run_as_many_jobs_as_it_may_leaves_and_a_fresh_one_takes_its_place(

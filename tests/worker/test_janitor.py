@@ -119,7 +119,9 @@ def test_a_chore_that_has_much_to_do_goes_on_until_nothing_is_left(house: House)
         house.queue.settle_many([(c, tenure.Done()) for c in claims])
     clock.advance("2h")
     heard = Heard(house.app, ChoreDone)
-    house.start().stop()
+    working = house.start()
+    until(lambda: heard.events)
+    working.stop()
     assert [(e.chore, e.moved) for e in heard.events] == [("retain", 2_300)]
     assert house.queue.counts() == {}
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
+
+import pytest
 
 import tenure
 from tenure.events import (
@@ -115,6 +119,83 @@ def test_a_handler_inside_middleware_is_stopped_like_any_other(house: House) -> 
     house.start()
     assert "longer than its timeout" in str(house.ended(job).error)
     assert left == ["long"]
+
+
+@pytest.mark.parametrize("lets_through", [True, False], ids=["let through", "swallowed"])
+@pytest.mark.parametrize("how", ["cancelled", "timed out", "given back"])
+def test_a_sync_job_that_waits_in_middleware_can_be_stopped_and_does_not_start(
+    house: House, how: str, lets_through: bool
+) -> None:
+    begun, ran = threading.Event(), threading.Event()
+
+    @house.app.middleware
+    async def waits(ctx: tenure.Context, call: Call) -> Any:
+        begun.set()
+        try:
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            if lets_through:
+                raise
+        return await call()
+
+    @house.app.job(timeout="50ms" if how == "timed out" else None, max_attempts=1)
+    def sync() -> None:
+        ran.set()
+
+    job = sync.enqueue()
+    working = house.start(lease="2s", grace="60s")
+    assert begun.wait(60)
+    if how == "given back":
+        working.tell()
+        working.tell()
+        working.gone()
+        assert house.seen(job, lambda j: j.state == "ready").attempt == 0
+    else:
+        if how == "cancelled":
+            house.queue.cancel(job.id)
+        assert house.ended(job).state == ("dead" if how == "timed out" else "cancelled")
+    assert not ran.is_set()
+
+
+def test_a_sync_job_whose_claim_was_lost_while_it_waited_in_middleware_does_not_start(house: House) -> None:
+    begun, stopped, ran = threading.Event(), threading.Event(), threading.Event()
+
+    @house.app.middleware
+    async def waits(ctx: tenure.Context, call: Call) -> Any:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3_600)
+        try:
+            return await call()
+        finally:
+            stopped.set()
+
+    @house.app.job
+    def sync() -> None:
+        ran.set()
+
+    sync.enqueue()
+    working = house.start()
+    assert begun.wait(60)
+    [run] = working.worker._runner.runs.values()
+    working.worker._loop.call_soon_threadsafe(working.worker._lose, run)
+    assert stopped.wait(60)
+    working.stop()
+    assert not ran.is_set()
+
+
+def test_middleware_that_is_still_at_work_after_a_sync_handler_can_be_stopped(house: House) -> None:
+    @house.app.middleware
+    async def lingers(ctx: tenure.Context, call: Call) -> Any:
+        await call()
+        await asyncio.sleep(3_600)
+
+    @house.app.job(timeout="50ms", max_attempts=1)
+    def sync() -> None: ...
+
+    job = sync.enqueue()
+    house.start()
+    assert "longer than its timeout" in str(house.ended(job).error)
 
 
 def test_events_tell_the_life_of_a_worker_and_its_jobs(house: House) -> None:

@@ -13,6 +13,7 @@ from tenure.client.queue import Queue
 from tenure.worker import pool as pools
 from tenure.worker.pool import MADE_ROOM, Pool
 from tenure.worker.settings import WorkerSettings
+from tests.worker.house import until
 
 
 class _Watched:
@@ -27,6 +28,7 @@ class _Watched:
             "nobody:app", _no_queue, 1, WorkerSettings(), place=f"sqlite:///{folder}/jobs.db", command=command
         )
         [self._place] = self._pool._places
+        self._pool._reports.start()
 
     def rest_after(self, code: int, *, lived: float = 0.0) -> float:
         """Have a child end so, and see how long it takes until another is started."""
@@ -42,6 +44,7 @@ class _Watched:
         return rest
 
     def _child(self) -> subprocess.Popen[bytes]:
+        until(lambda: not self._pool._reports.pending)
         if self._place.process is None:
             assert self._pool._tend()
         assert self._place.process is not None

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import tenure
-from tests.worker.house import House, until
+from tenure.events import ChoreDone, WorkerStopping
+from tenure.worker.start import make_worker, worker_settings
+from tests.worker.house import Heard, House, until
 
 
 def _running(house: House) -> int:
@@ -148,6 +150,76 @@ def test_a_worker_stops_by_itself_after_so_many_jobs_and_runs_not_one_more(
         counts.update({state: n for state, n in states.items() if n})
     assert counts == {"done": 105, "ready": 495}
     assert house.queue.workers() == []
+
+
+def test_who_makes_room_and_is_told_to_stop_meanwhile_has_been_told_once(house: House) -> None:
+    begun, go = asyncio.Event(), threading.Event()
+
+    @house.app.job
+    async def waits() -> str:
+        begun.set()
+        while not go.is_set():  # noqa: ASYNC110 - the test is no task
+            await asyncio.sleep(0.003)
+        return "finished"
+
+    @house.app.job
+    async def fine() -> None: ...
+
+    job = waits.enqueue()
+    working = house.start(max_memory=1)
+    until(begun.is_set)
+    fine.enqueue()
+    until(lambda: working.worker.made_room)
+    working.tell()
+    for _ in range(20):
+        assert working.worker.answers(60)
+    go.set()
+    working.gone()
+    assert house.ended(job).result == "finished"
+
+
+def test_what_is_settled_while_the_claimer_counts_is_no_room_for_more(house: House) -> None:
+    @house.app.job
+    async def fine() -> None: ...
+
+    worker = make_worker(house.app, worker_settings(max_jobs=5))
+
+    class Settled(set[Any]):
+        """The settler ends a claim the moment before they are counted."""
+
+        def __len__(self) -> int:
+            if set.__len__(self):
+                worker._ended += 1
+                self.pop()
+            return set.__len__(self)
+
+    worker._held = Settled(["a claim"])
+    assert worker._left() == 4
+
+
+def test_told_to_stop_during_the_first_chores_it_hears_it_and_claims_nothing(house: House) -> None:
+    begun, go = threading.Event(), threading.Event()
+    heard = Heard(house.app, WorkerStopping)
+
+    def dawdles(_event: ChoreDone) -> None:
+        begun.set()
+        go.wait(60)
+
+    house.app.listen(dawdles, ChoreDone)
+
+    @house.app.job
+    async def fine() -> None: ...
+
+    job = fine.options(delay="1ms").enqueue()
+    until(lambda: (house.queue.next_due() or 0) <= 0)
+    working = house.start()
+    assert begun.wait(60)
+    working.tell()
+    until(lambda: heard.events)
+    go.set()
+    working.gone()
+    seen = house.seen(job, lambda j: j.state == "ready")
+    assert (seen.attempt, house.queue.workers()) == (0, [])
 
 
 def test_a_stopped_worker_hands_over_to_the_next(house: House) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,7 @@ def command(
     from tenure.worker.start import start
 
     if PARENT in os.environ:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # told before it can listen, it ends as by SIGTERM
         set_up_as_told()
         metrics = in_pool(int(os.environ.get(NUMBER, "0")))
     else:

@@ -119,8 +119,8 @@ def main(address: str, descriptor: int) -> None:
     """Serve until the worker leaves."""
     _die_with_parent()
     set_up_as_told()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _leave_signals_to_the_worker()
+    os.set_inheritable(descriptor, False)
     wire = _Wire(descriptor)
     try:
         app = load(address)
@@ -128,6 +128,31 @@ def main(address: str, descriptor: int) -> None:
         wire.send(Refused(f"{type(error).__name__}: {error}"))
         raise SystemExit(1) from error
     asyncio.run(_serve(app, wire))
+
+
+def _leave_signals_to_the_worker() -> None:
+    """The worker says when to stop. Not so for what a handler starts: a signal that is ignored would be ignored there too."""
+    usual = {number: signal.signal(number, _unheard) for number in (signal.SIGINT, signal.SIGTERM)}
+    here = threading.local()
+
+    def wait() -> None:
+        here.mask = signal.pthread_sigmask(signal.SIG_BLOCK, usual)
+
+    def go_on() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, here.mask)
+
+    def hear_again() -> None:
+        for number, handler in usual.items():
+            if signal.getsignal(number) is _unheard:
+                signal.signal(number, handler)
+        go_on()
+
+    # A fork may be told to end before it has run a line of its own: that waits until it can hear it.
+    os.register_at_fork(before=wait, after_in_parent=go_on, after_in_child=hear_again)
+
+
+def _unheard(_number: int, _frame: object) -> None:
+    """What a signal does that is not for us."""
 
 
 def _die_with_parent() -> None:

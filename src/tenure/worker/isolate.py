@@ -22,6 +22,7 @@ from tenure.logs import job_fields
 from tenure.outcome import Crashed, Outcome, Release, Snooze
 from tenure.worker.process import Child
 from tenure.worker.run import Run
+from tenure.worker.threads import NoThread
 from tenure.worker.wire import (
     Begun,
     End,
@@ -88,7 +89,7 @@ class Children:
                 return await self._run(run, begun, suspect=suspect)
         except asyncio.CancelledError:
             return run.stopped()
-        except StoreUnavailable:
+        except (StoreUnavailable, NoThread):
             return Release()  # it has not started, so this is no failure of its own
         except _Unborn as error:
             log.error("job %s (%s) waits %s: %s", run.claim.id, run.claim.kind, _REST, error, extra=job_fields(run.claim))  # noqa: TRY400 - told  # fmt: skip
@@ -102,7 +103,7 @@ class Children:
         for child in children:
             child.close()
         if children:
-            leaving = [asyncio.ensure_future(child.process.wait()) for child in children]
+            leaving = [asyncio.ensure_future(child.wait()) for child in children]
             await asyncio.wait(leaving, timeout=_GOODBYE)
             for child in children:
                 child.kill_while(lambda: True)

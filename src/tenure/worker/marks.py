@@ -29,9 +29,11 @@ __all__ = [
     "LeftBehind",
     "Marks",
     "NoMarks",
+    "excuse",
     "folder_of",
     "forget",
     "left_behind",
+    "marks_in",
     "open_marks",
     "read_marks",
     "report_the_dead",
@@ -121,6 +123,13 @@ def forget(path: Path) -> None:
         path.parent.rmdir()
 
 
+def excuse(path: Path) -> None:
+    """The process that left these marks was killed for leaving late: none of what it ran has crashed."""
+    with suppress(OSError), path.open("r+b") as file:
+        file.seek(_STOPPING_AT)
+        file.write(b"\1")
+
+
 class NoMarks:
     """Where no file can be made: leases tell what marks would have told, later."""
 
@@ -186,14 +195,18 @@ def _in_flight(data: bytes, places: int) -> Iterator[tuple[int, int]]:
             yield seq, epoch
 
 
+def marks_in(folder: Path, pid: int | None = None) -> list[Path]:
+    """The marks in this folder, of one process or of all."""
+    try:
+        return sorted(folder.glob("*.marks" if pid is None else f"{pid}-*.marks"))
+    except FileNotFoundError:  # whoever was last in it has just removed it
+        return []
+
+
 def left_behind(folder: Path) -> list[LeftBehind]:
     """What processes that are gone left in this folder."""
     found = []
-    try:
-        paths = sorted(folder.glob("*.marks"))
-    except FileNotFoundError:  # whoever was last in it has just removed it
-        return []
-    for path in paths:
+    for path in marks_in(folder):
         told = read_marks(path)
         if told is not None and not _lives(told.pid, path):
             found.append(told)
@@ -208,8 +221,11 @@ def _lives(pid: int, path: Path) -> bool:
         return False
     except PermissionError:
         return True
-    with path.open("rb") as file:
-        born = _HEAD.unpack(file.read(_HEAD.size))[3]
+    try:
+        with path.open("rb") as file:
+            born = _HEAD.unpack(file.read(_HEAD.size))[3]
+    except FileNotFoundError:  # it leaves in good order
+        return True
     return born in (0, _birth(pid))
 
 

@@ -2,12 +2,14 @@
 
 A child that dies, or leaves though nobody told it to, is started again, after half a second, then after longer and longer rests;
 one that has run its share of jobs, at once. The parent tells the store who had been running what, so nothing waits for a lease.
-Signals are passed on. Children leave when their parent is gone.
+Signals are passed on. Children leave when their parent is gone. Told to stop, the pool is gone when the grace period is over: its
+children have a little less of it, so that those which do not leave are killed, and the store is told of them, within it.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -18,7 +20,8 @@ from dataclasses import dataclass
 
 from tenure.client.queue import Queue
 from tenure.worker.address import surroundings
-from tenure.worker.marks import folder_of, forget, read_marks
+from tenure.worker.marks import excuse, folder_of, marks_in
+from tenure.worker.reports import Reports, told
 from tenure.worker.settings import WorkerSettings
 
 __all__ = ["MADE_ROOM", "NUMBER", "PARENT", "Pool"]
@@ -35,6 +38,10 @@ _LOOK = 0.1
 _AGAIN = 1.0
 """How soon the second word is said again. A signal that comes while another is on its way may be taken by any thread, and the
 interpreter hears of it when its main thread does something: which a handler may keep from it."""
+_SHARE, _MOST = 4, 3.0
+"""The parent's part of the grace period: one in so many, and no more seconds than this."""
+_LAST = 2 / 3
+"""What is left of that part for what is to be told to the store; before, late children are killed."""
 _STEADY = 30.0
 _FIRST_REST, _LONGEST_REST = 0.5, 30.0
 
@@ -68,37 +75,37 @@ class Pool:
         place: str,
         command: Sequence[str] | None = None,
     ) -> None:
-        self._open, self._settings, self._marks = open_queue, settings, folder_of(place)
+        self._grace, self._marks = settings.grace.total_seconds(), folder_of(place)
+        self._deadline = math.inf
         self._command = list(command or child_command(address, settings))
         self._places = [_Place(n) for n in range(processes)]
         self._stops = 0
+        self._words = (signal.SIGTERM, signal.SIGINT)
         self._say_again = 0.0
         self._unreported: list[tuple[int, int]] = []
-        self._queue: Queue | None = None
+        self._reports = Reports(open_queue, self._marks)
 
     def run(self) -> None:
         """Until every child has left."""
         before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
+        self._reports.start()
         try:
             while self._tend():
                 time.sleep(_LOOK)
         finally:
             self._kill_all()
-            for pid, code in self._unreported:
-                self._report(pid, code)
-            if self._queue is not None:
-                self._queue.close()
+            self._report_the_last()
             signal.setitimer(signal.ITIMER_REAL, 0)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _on_signal(self, _number: int, _frame: object) -> None:
+    def _on_signal(self, number: int, _frame: object) -> None:
         self._stops += 1
         if self._stops == 1:
-            grace = self._settings.grace.total_seconds()
-            self._deadline = time.monotonic() + grace + 2
-            # Should the database keep the parent from leaving, the kernel ends it.
-            signal.setitimer(signal.ITIMER_REAL, grace + 10)
+            self._words = (signal.SIGINT, signal.SIGTERM) if number == signal.SIGINT else self._words
+            self._deadline = time.monotonic() + self._grace
+            # Should even giving up hang (on a log that nobody reads), the kernel ends the process.
+            signal.setitimer(signal.ITIMER_REAL, self._grace + 2)
         self._pass_on_to_all()
 
     def _pass_on_to_all(self) -> None:
@@ -107,18 +114,20 @@ class Pool:
             self._pass_on(place)
 
     def _pass_on(self, place: _Place) -> None:
-        """The first word is SIGTERM; the second is another signal, so that hearing the first twice is not taken for it."""
+        """The first word is the signal that came, which others may send to every process; the second is the other one, so that
+        hearing the first twice is not taken for it."""
         if place.process is not None:
-            place.process.send_signal(signal.SIGTERM if self._stops == 1 else signal.SIGINT)
+            place.process.send_signal(self._words[self._stops > 1])
 
     def _tend(self) -> bool:
         """Look after each place; False once the pool was told to stop and everybody has left."""
         for place in self._places:
             if place.process is not None and place.process.poll() is not None:
                 self._bury(place, place.process)
-            if place.process is None and not self._stops and time.monotonic() >= place.due:
+            # Who comes would tell of the dead, too, and knows less of how they ended.
+            if place.process is None and not (self._stops or self._reports.pending) and time.monotonic() >= place.due:  # fmt: skip
                 self._start(place)
-        if self._stops and time.monotonic() > self._deadline:
+        if time.monotonic() > self._deadline - share_of(self._grace) * _LAST:
             return False
         if self._stops > 1 and time.monotonic() > self._say_again:
             self._pass_on_to_all()
@@ -150,39 +159,14 @@ class Pool:
                 log.warning("pool: process %d left though nobody told it to; it is started again in %g s", process.pid, place.rest)  # fmt: skip
         elif self._stops:
             # Reported when all are gone: one that is still to be killed may be holding up the database.
-            # By SIGTERM ends who was told to before it could listen: it had only been starting.
-            level = logging.INFO if code == -signal.SIGTERM else logging.ERROR
+            # By the first word ends who was told to before it could listen: it had only been starting.
+            level = logging.INFO if code == -self._words[0] else logging.ERROR
             log.log(level, "pool: process %d %s", process.pid, told(code))
             self._unreported.append((process.pid, code))
         else:
-            self._report(process.pid, code)
+            self._reports.add(process.pid, code)
             place.rest_longer(anew=lived > _STEADY)
             log.error("pool: process %d %s; it is started again in %g s", process.pid, told(code), place.rest)
-
-    def _report(self, pid: int, code: int, *, crashed: bool = True) -> None:
-        """Tell the store what the dead child had been running.
-
-        Only by SIGKILL can a job in a child process, or its hunger for memory, have ended the worker.
-        """
-        killed = crashed and code == -signal.SIGKILL
-        for path in self._marks.glob(f"{pid}-*.marks"):
-            left = read_marks(path)
-            if left is None:
-                continue
-            try:
-                if self._queue is None:
-                    self._queue = self._open()
-                taken = self._queue.vanished(
-                    left.worker,
-                    started=left.started if crashed else (),
-                    apart=left.apart if killed else (),
-                    story=f"worker {left.worker} {told(code)} while it ran this job",
-                )
-                forget(path)
-                log.warning("pool: %d jobs of worker %s are taken back", taken, left.worker)
-            except Exception:
-                # The marks stay: the next start on this machine, or the leases, tell the rest.
-                log.exception("pool: what worker %s held could not be taken back", left.worker)
 
     def _kill_all(self) -> None:
         """Those that did not leave in time; what they ran has not crashed, they are killed for leaving late."""
@@ -192,27 +176,36 @@ class Pool:
             process.kill()
         for process in late:
             process.wait()
-            self._report(process.pid, process.returncode, crashed=False)
+            for path in marks_in(self._marks, process.pid):
+                excuse(path)
+            self._unreported.append((process.pid, process.returncode))
+
+    def _report_the_last(self) -> None:
+        """Tell the store of those that left in no good order, as long as there is time."""
+        for pid, code in self._unreported:
+            self._reports.add(pid, code)
+        self._reports.stop()
+        left = min(self._deadline - time.monotonic(), self._grace)
+        if not self._reports.join(max(left, 0.0)):
+            log.error(
+                "pool: the database did not answer before the grace period ended; the next start tells the rest"
+            )
 
 
-def told(code: int) -> str:
-    """How a process ended."""
-    if code >= 0:
-        return f"left with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
+def share_of(grace: float) -> float:
+    """How many seconds of the grace period are the parent's own."""
+    return min(grace / _SHARE, _MOST)
 
 
 def child_command(address: str, settings: WorkerSettings) -> list[str]:
-    """How a pool starts one of its workers: the same command, for one process."""
+    """How a pool starts one of its workers: the same command, for one process; the grace period without the parent's part."""
+    grace = settings.grace.total_seconds()
     command = [sys.executable, "-m", "tenure", "worker", address]
     for line in settings.lines:
         command += ["-q", line.name]
     command += [
         "--lease", f"{settings.lease.total_seconds()}s", "--poll", f"{settings.poll.total_seconds()}s",
-        "--grace", f"{settings.grace.total_seconds()}s", "--prefetch", str(settings.prefetch),
+        "--grace", f"{grace - share_of(grace)}s", "--prefetch", str(settings.prefetch),
         "--settle-delay", f"{settings.settle_delay.total_seconds()}s", "--children", str(settings.children),
     ]  # fmt: skip
     if not settings.janitor:

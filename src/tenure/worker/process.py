@@ -1,4 +1,7 @@
-"""A child process as its worker sees it: messages over a wire, and how it ended."""
+"""A child process as its worker sees it: messages over a wire, and how it ended.
+
+That it has ended is known from the system: what a handler forked may live on, and keep the wire open.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,15 @@ __all__ = ["Child"]
 class Child:
     """One child process."""
 
-    def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # fmt: skip
-        self.process, self._reader, self._writer = process, reader, writer
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        theirs: socket.socket,
+    ) -> None:
+        self.process, self._reader, self._writer, self._theirs = process, reader, writer, theirs
+        self._ended = asyncio.ensure_future(self._watch())
         self.jobs = 0
         """How many it has run."""
         self.doomed = False
@@ -38,14 +48,13 @@ class Child:
             )  # fmt: skip
         except BaseException:
             ours.close()
-            raise
-        finally:
             theirs.close()
+            raise
         reader, writer = await asyncio.open_connection(sock=ours)
-        return cls(process, reader, writer)
+        return cls(process, reader, writer, theirs)
 
     async def receive(self) -> Message | None:
-        """The next message; None once the child is gone."""
+        """The next message; None once the child is gone and all that it said has been heard."""
         try:
             length = int.from_bytes(await self._reader.readexactly(LENGTH), "big")
             return unpack(await self._reader.readexactly(length))
@@ -71,16 +80,19 @@ class Child:
         """Kill it, and whatever it has started."""
         self.doomed = True
         if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            self._kill_group()
 
     def close(self) -> None:
         """Let it go: it leaves when the wire closes."""
         self._writer.close()
 
+    async def wait(self) -> int:
+        """Its exit code, once it has ended and nothing of it is left."""
+        return await asyncio.shield(self._ended)
+
     async def story(self) -> str:
         """How it ended."""
-        code = await self.process.wait()
+        code = await self.wait()
         self._writer.close()
         if code >= 0:
             return f"its process {self.process.pid} left with exit code {code}"
@@ -89,3 +101,16 @@ class Child:
         except ValueError:
             name = f"signal {-code}"
         return f"its process {self.process.pid} was killed by {name}"
+
+    async def _watch(self) -> int:
+        """Wait for its end; what it has started ends with it, and nothing more comes over the wire than what is on it."""
+        with self._theirs:
+            code = await self.process.wait()
+            self._kill_group()
+            with suppress(OSError):  # the worker has let go of it before
+                self._theirs.shutdown(socket.SHUT_WR)
+        return code
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)

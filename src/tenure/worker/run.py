@@ -27,13 +27,15 @@ from tenure.kinds import Kind, Kinds
 from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Outcome, Release
 from tenure.worker.outcomes import DONE, left_to_settle, misfit, outcome_of_error, outcome_of_result
-from tenure.worker.threads import Crew
+from tenure.worker.threads import Crew, NoThread
 
 __all__ = ["Apart", "Middleware", "Run", "Runner"]
 
 log = logging.getLogger("tenure")
 _GRACE = 2.0
 """How long a handler that was told to stop may take before its slot is reported as stuck, in seconds."""
+_REST = 1.0
+"""How long a slot rests that found no thread for its job, in seconds: the job may come back to it at once."""
 Next = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Context, Next], Awaitable[Any]]
 
@@ -81,6 +83,7 @@ class Run:
         "begun",
         "claim",
         "context",
+        "in_thread",
         "kind",
         "leaving",
         "task",
@@ -97,6 +100,8 @@ class Run:
         self.active, self.leaving = True, False
         self.begun = True
         """False while it waits for a child process: it has not started, and no time counts."""
+        self.in_thread = False
+        """Whether a thread has it, which cannot be stopped."""
         self.timer: asyncio.TimerHandle | None = None
         self.apart: Callable[[str], None] | None = None
         self.told: Callable[[Run], object] | None = None
@@ -137,10 +142,16 @@ class Run:
         if self.apart is not None:
             self.apart(why)
             return
-        if self.task is not None and (self.kind.is_async or not self.begun):
+        if self.task is not None and not self.in_thread:
             self.task.cancel()
         if self.told is not None and flag is not None:
             self.told(self)
+
+    @property
+    def told_to_stop(self) -> bool:
+        """Whether it was told to stop, for whatever reason."""
+        context = self.context
+        return context.lost or context.cancelled or context._timed_out or self.leaving  # noqa: SLF001 - one worker, two modules
 
     def stopped(self, error: BaseException | None = None) -> Outcome | None:
         """What it means that the handler was cancelled: it was told to stop, or it failed by a cancellation of its own."""
@@ -311,6 +322,8 @@ class Runner:
         """The handler with the middleware around it, the first registered outermost."""
 
         async def handler() -> Any:
+            if run.told_to_stop:  # and a middleware did not let that through
+                raise asyncio.CancelledError
             if run.kind.is_async:
                 return await run.kind.signature.call(arguments, run.context)
             return await self._in_thread(run, arguments, variables.copy())
@@ -333,13 +346,23 @@ class Runner:
     async def _in_thread(self, run: Run, arguments: Any, variables: Variables) -> Any:
         """The slot waits for the thread to the end: a thread cannot be stopped, only told."""
         call = run.kind.signature.call
-        work = self._crew.submit(lambda: variables.run(call, arguments, run.context))
-        while True:
-            try:
-                return await asyncio.shield(work)
-            except asyncio.CancelledError:
-                if work.done() or run.leaving or run.context.lost:
-                    raise
+        try:
+            work = self._crew.submit(lambda: variables.run(call, arguments, run.context))
+        except NoThread as error:
+            log.error("job %s (%s) is given back: %s", run.claim.id, run.claim.kind, error, extra=job_fields(run.claim))  # noqa: TRY400 - told  # fmt: skip
+            await asyncio.sleep(_REST)
+            run.leaving = True
+            raise asyncio.CancelledError from error
+        run.in_thread = True
+        try:
+            while True:
+                try:
+                    return await asyncio.shield(work)
+                except asyncio.CancelledError:
+                    if work.done() or run.leaving or run.context.lost:
+                        raise
+        finally:
+            run.in_thread = False
 
     def _begun(self, place: int, run: Run) -> None:
         """A child process is there for it: it starts now. Marked too: it may take its worker with it."""

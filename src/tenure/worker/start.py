@@ -182,40 +182,41 @@ class _End:
 
     def __init__(self, worker: Worker, grace: float) -> None:
         self._worker, self._grace, self._answer = worker, grace, min(_ANSWER, grace / 20)
-        self._words: SimpleQueue[bool] = SimpleQueue()
-        """True: told to stop; False: it has. The one kind of queue that a signal handler may put something into."""
+        self._words: SimpleQueue[int | None] = SimpleQueue()
+        """How often it was told to stop; None: it has. The one kind of queue that a signal handler may put something into."""
         self._alarm: tuple[float, float] | None = None
         threading.Thread(target=self._watch, name="tenure-end", daemon=True).start()
 
-    def near(self) -> None:
-        """The worker was told to stop."""
+    def near(self, words: int) -> None:
+        """The worker is to stop, and was told so this often."""
         if self._alarm is None:
             self._worker.near_end()
             # Should even giving up hang (on a log that nobody reads), the kernel ends the process.
             self._alarm = signal.setitimer(signal.ITIMER_REAL, self._grace + 2)
-        self._words.put(True)
+        self._words.put(words)
 
     def reached(self) -> None:
         """The worker has stopped in time."""
-        self._words.put(False)
+        self._words.put(None)
         if self._alarm is not None:
             signal.setitimer(signal.ITIMER_REAL, *self._alarm)
 
     def _watch(self) -> None:
-        if not self._words.get():
+        if (words := self._words.get()) is None:
             return
         deadline = time.monotonic() + self._grace
-        late, twice = deadline - self._grace / 10, False
+        late = deadline - self._grace / 10
         log.info("told to stop; %g s are left", self._grace)
         while (now := time.monotonic()) < deadline:
-            rest = self._answer if twice or now >= late else late - now
+            rest = self._answer if words > 1 or now >= late else late - now
             try:
-                if not self._words.get(timeout=min(rest, deadline - now)):
+                heard = self._words.get(timeout=min(rest, deadline - now))
+                if heard is None:
                     return
-                twice = True
+                words = heard
             except Empty:
                 pass
-            if (twice or time.monotonic() >= late) and not self._worker.answers(self._answer):
+            if (words > 1 or time.monotonic() >= late) and not self._worker.answers(self._answer):
                 self._rescue(deadline)
         self._leave("the grace period is over; leaving what hangs behind")
 
@@ -246,5 +247,5 @@ class _Parent(Service):
         if self._pid is not None and str(os.getppid()) != self._pid and not self._told:
             self._told = True
             log.warning("the pool's parent is gone: the worker stops")
-            self._worker.stop()
+            self._worker.retire()
         return 1.0 if self._pid is not None else 3_600.0

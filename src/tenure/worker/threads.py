@@ -12,9 +12,13 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "NoThread"]
 
 Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+
+
+class NoThread(Exception):
+    """The system has no thread to give; that may pass."""
 
 
 class Crew:
@@ -30,15 +34,11 @@ class Crew:
         """Jobs handed in and not answered yet; counted on the event loop only."""
 
     def submit(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Run it in a thread; await the answer."""
+        """Run it in a thread; await the answer. Raises NoThread where none could be started for it."""
         answer: asyncio.Future[Any] = self._loop.create_future()
+        if len(self._threads) < min(self._busy + 1, self._size):
+            self._hire()
         self._busy += 1
-        if len(self._threads) < min(self._busy, self._size):
-            thread = threading.Thread(
-                target=self._serve, name=f"tenure-{self._name}-{len(self._threads)}", daemon=True
-            )
-            self._threads.append(thread)
-            thread.start()
         self._work.put((work, answer))
         return answer
 
@@ -46,6 +46,16 @@ class Crew:
         """Let the threads go once they are idle; one that hangs is left behind."""
         for _ in self._threads:
             self._work.put(None)
+
+    def _hire(self) -> None:
+        thread = threading.Thread(
+            target=self._serve, name=f"tenure-{self._name}-{len(self._threads)}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise NoThread(f"no thread could be started for it: {error}") from error
+        self._threads.append(thread)
 
     def _serve(self) -> None:
         while True:

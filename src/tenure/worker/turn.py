@@ -41,9 +41,9 @@ class Front(Protocol):
 
 
 class InTurn:
-    """Stops a front and then its worker; `near` is told first, each time."""
+    """Stops a front and then its worker; `near` is told first, each time, how often it was."""
 
-    def __init__(self, worker: Worker, front: Front, near: Callable[[], None]) -> None:
+    def __init__(self, worker: Worker, front: Front, near: Callable[[int], None]) -> None:
         self._worker, self._front, self._near = worker, front, near
         self._told: SimpleQueue[float] = SimpleQueue()
         self._stops = 0
@@ -52,7 +52,7 @@ class InTurn:
     def stop(self) -> None:
         """Told to stop. May be called from a signal handler."""
         self._stops += 1
-        self._near()
+        self._near(self._stops)
         if self._stops == 1:
             self._front.stop()
             self._told.put(time.monotonic())

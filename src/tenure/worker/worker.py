@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import compress
 from types import CoroutineType
+from typing import Any
 
 from tenure.client.queue import Queue
 from tenure.errors import StoreUnavailable, UsageError
@@ -42,7 +43,7 @@ from tenure.worker.rescue import give_back
 from tenure.worker.run import Middleware, Run, Runner
 from tenure.worker.settings import WorkerSettings
 from tenure.worker.settle import Settler
-from tenure.worker.threads import Crew
+from tenure.worker.threads import Crew, NoThread
 
 __all__ = ["Worker"]
 
@@ -78,12 +79,15 @@ class Worker:
         self._held: set[Claim] = set()
         self._figures = Figures()
         self._stops = 0
+        """How often it was told to stop."""
+        self._retired, self._retiring = False, threading.Lock()
+        """Whether it stops for a reason of its own, which is nobody's word; two threads may come to see one."""
         self.grace = settings.grace.total_seconds()
         """How long stopping may take, in seconds; less is left where others had to stop first."""
         self.made_room = False
         """Whether it stopped by itself, for a fresh one to take its place."""
-        self.on_stop: Callable[[], None] | None = None
-        """Called when it is told to stop; the first to know."""
+        self.on_stop: Callable[[int], None] | None = None
+        """Called when it is to stop, with how often it was told; the first to know."""
         self._ended = self._ended_apart = 0
         """Jobs that the settler ended, and those that handlers ended in their own transactions: two threads count."""
         self.name = ""
@@ -110,8 +114,19 @@ class Worker:
     def stop(self) -> None:
         """Stop in good order; said twice, at once. May be called from any thread or a signal handler."""
         self._stops += 1
+        self._begin_to_stop()
+
+    def retire(self) -> None:
+        """Stop in good order, for a reason that is nobody's word: who is told so later is told for the first time."""
+        with self._retiring:
+            if self._retired:
+                return
+            self._retired = True
+        self._begin_to_stop()
+
+    def _begin_to_stop(self) -> None:
         if self.on_stop is not None:
-            self.on_stop()
+            self.on_stop(self._stops)
         if hasattr(self, "_loop"):
             with contextlib.suppress(RuntimeError):  # it has stopped already
                 self._loop.call_soon_threadsafe(self._tell_stops)
@@ -140,7 +155,7 @@ class Worker:
             self._marks.clear()
 
     def _tell_stops(self) -> None:
-        if self._stops >= 1:
+        if self._stops >= 1 or self._retired:
             self._stopping.set()
         if self._stops >= 2:
             self._leaving.set()
@@ -190,9 +205,10 @@ class Worker:
     async def _work(self) -> None:
         """The whole life: start, run, drain."""
         await self._desk.submit(self._keeper.beat)
-        if self._janitor is not None:
-            await self._desk.submit(self._janitor.tick)
+        chores = None if self._janitor is None else self._desk.submit(self._janitor.tick)
         services = [s for s in (self._settler, self._keeper, self._janitor, self._claimer) if s is not None]
+        if chores is not None and not await self._done_untold(chores):
+            services = [self._settler, self._keeper]  # to say goodbye
         self._parts = Parts(
             self.name, self._lines, self._runner, self._held, self._claimer, self._settler, self._keeper, self._janitor,
             self._children, self._crew, self._marks, self._listeners,
@@ -211,7 +227,22 @@ class Worker:
         try:
             await self._stopping.wait()
         finally:
+            deadline = time.monotonic() + self.grace
             await drain(self._parts, slots, self._leaving, self.grace)
+            if chores is not None:
+                await asyncio.wait({chores}, timeout=max(deadline - time.monotonic(), 0.0))
+
+    async def _done_untold(self, chores: asyncio.Future[float]) -> bool:
+        """Wait for the first chores; False if it is told to stop before they are done: they are to stop, too."""
+        told = asyncio.ensure_future(self._stopping.wait())
+        first: set[asyncio.Future[Any]] = {chores, told}
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if self._stopping.is_set() and self._janitor is not None:
+            self._janitor.stop()
+            return False
+        await chores
+        return True
 
     async def _slot(self, line: Line, place: int) -> None:
         """Run what the line holds, whatever happens, until it is closed."""
@@ -308,7 +339,7 @@ class Worker:
         while True:
             try:
                 job: JobSeen | None = await self._desk.submit(partial(self._queue.get, claim.id))
-            except StoreUnavailable as error:
+            except (StoreUnavailable, NoThread) as error:
                 self._outage("settle", error)
                 await asyncio.sleep(1)
             else:
@@ -355,13 +386,16 @@ class Worker:
 
     def _make_room(self) -> None:
         """Stop, if this worker has run as many jobs as it may, or uses too much memory."""
-        if not self._stops and used_up(self._settings, self._ended + self._ended_apart, self.name):
+        if self._stops or self._retired:
+            return
+        if used_up(self._settings, self._ended + self._ended_apart, self.name):
             self.made_room = True
-            self.stop()
+            self.retire()
 
     def _left(self) -> int:
         """How many more jobs it may claim."""
-        return (self._settings.max_jobs or 0) - self._ended - self._ended_apart - len(self._held)
+        held = len(self._held)  # first: one that is settled meanwhile is counted twice, never not at all
+        return (self._settings.max_jobs or 0) - self._ended - self._ended_apart - held
 
     def _hear(self, renewed: Renewed, claims: Sequence[Claim]) -> None:
         """The keeper learned of lost claims and of jobs asked to cancel."""
