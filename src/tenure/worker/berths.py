@@ -78,8 +78,9 @@ class Berths:
     def put_off(self, suspects: list[Claim]) -> None:
         """These found no berth here: the longer none has become free, the longer they are left to other workers."""
         rest = min(max((time.monotonic() - self._freed) / 2, _LEAST), _LONGEST)
-        for claim in suspects if self.on_late is not None else ():
-            self.on_late(claim, timedelta(seconds=rest))
+        if self.on_late is not None:
+            for claim in suspects:
+                self.on_late(claim, timedelta(seconds=rest))
         self.tell_room()
 
     def tell_room(self) -> None:
