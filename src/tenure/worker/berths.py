@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Berths"]
 
-_LEAST, _LONGEST = 1.0, 15.0
+_LEAST, _LONGEST = 1.0, 10.0
 """How long a suspect is put off, in seconds."""
 
 
@@ -34,6 +34,8 @@ class Berths:
         self._able, self._ended, self._pace = able, 0, Pace()
         self._lines: list[Line] = []
         self._freed = time.monotonic()
+        self.crowded = False
+        """Whether suspects were put off since a berth became free."""
         self.sent = self.received = 0
         """Claims for a berth that were sent to lines, counted by the claimer, and those that have arrived."""
         self.on_room: Callable[[], None] | None = None
@@ -67,7 +69,7 @@ class Berths:
         """It has ended: whoever waits for a berth, and has a slot, starts."""
         self.free += 1
         self._ended += 1
-        self._freed = time.monotonic()
+        self._freed, self.crowded = time.monotonic(), False
         for line in self._lines:
             if line.aside and line.wake():
                 self._lines.remove(line)  # the others come first the next time
@@ -77,7 +79,8 @@ class Berths:
 
     def put_off(self, suspects: list[Claim]) -> None:
         """These found no berth here: the longer none has become free, the longer they are left to other workers."""
-        rest = min(max((time.monotonic() - self._freed) / 2, _LEAST), _LONGEST)
+        self.crowded = True
+        rest = min(max((time.monotonic() - self._freed) / 4, _LEAST), _LONGEST)
         if self.on_late is not None:
             for claim in suspects:
                 self.on_late(claim, timedelta(seconds=rest))
