@@ -46,9 +46,14 @@ def crawl(url: str, out: Path, site: str, *, plain: bool) -> int:
     began, stop, finished = time.monotonic(), threading.Event(), threading.Event()
 
     def draw() -> None:
-        if screen.watch(app.queue, QUEUES, out, stop, plain=plain):
-            finished.set()
-            os.kill(os.getpid(), signal.SIGTERM)  # as an operator would: the worker stops in good order
+        try:
+            if screen.watch(app.queue, QUEUES, out, stop, plain=plain):
+                finished.set()
+        except BrokenPipeError:  # nobody looks any more: `| head -1`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finally:
+            if not stop.is_set():
+                os.kill(os.getpid(), signal.SIGTERM)  # as an operator would: the worker stops in good order
 
     drawing = threading.Thread(target=draw)
     drawing.start()

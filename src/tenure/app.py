@@ -14,6 +14,7 @@ Making an app opens nothing: the store is opened when it is first needed.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, Unpack, overload
 
@@ -107,6 +108,7 @@ class App:
         self._max_payload, self._max_crashes = check_limits(max_payload, max_crashes)
         self._queue: Queue | None = None
         self._async_queue: AsyncQueue | None = None
+        self._opening = threading.Lock()
         self._module = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - where children find it
         self.kinds = Kinds()
         self.listeners = Listeners()
@@ -129,9 +131,11 @@ class App:
     @property
     def queue(self) -> Queue:
         """The queue itself, opened when first asked for."""
-        if self._queue is None:
-            self._queue = self.open()
-        return self._queue
+        queue = self._queue
+        if queue is None:
+            with self._opening:
+                queue = self._queue = self._queue or self.open()
+        return queue
 
     def open(self) -> Queue:
         """A queue of one's own on the same store."""

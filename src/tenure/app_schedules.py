@@ -132,8 +132,8 @@ class Schedules:
     def run(self, name: str) -> Job[Any]:
         """Make its job now."""
         made = self._app.queue.run_schedule(name)
-        kind = next(s.kind for s in self.list() if s.name == name)
-        return self._app.handle(made, kind)
+        job = self._app.queue.get(made.id)  # the schedule may be another by now, or gone
+        return self._app.handle(made, name if job is None else job.kind)
 
     def list(self) -> list[ScheduleSeen]:
         """Every schedule, by name, and when it fires next."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -272,6 +273,21 @@ def test_making_an_app_opens_nothing(tmp_path: Path) -> None:
     tick.enqueue()
     assert file.exists()
     app.close()
+
+
+def test_threads_that_ask_at_once_share_one_queue(front: Front) -> None:
+    together, found = threading.Barrier(8), list[tenure.Queue]()
+
+    def ask() -> None:
+        together.wait()
+        found.append(front.app.queue)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [queue is front.app.queue for queue in found] == [True] * 8
 
 
 def test_two_schedules_of_the_code_cannot_have_one_name() -> None:

@@ -137,9 +137,7 @@ def test_a_crashed_job_keeps_its_place_in_its_group(q: tenure.Queue) -> None:
 # Doubt: what is not known of a job that waited.
 
 
-@pytest.mark.parametrize(
-    "outcome", [tenure.Fail("no", retry_in=0), tenure.Snooze(0), tenure.Crashed()], ids=str
-)
+@pytest.mark.parametrize("outcome", [tenure.Fail("no", retry_in=0), tenure.Crashed()], ids=str)
 def test_a_suspect_that_ran_is_suspect_no_more(
     cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome
 ) -> None:
@@ -148,12 +146,26 @@ def test_a_suspect_that_ran_is_suspect_no_more(
     assert not seen(cq, claim.id).suspect
 
 
-def test_a_suspect_that_was_released_is_suspect_still(cq: tenure.Queue, clock: MovedClock) -> None:
+@pytest.mark.parametrize("outcome", [tenure.Release(), tenure.Snooze("1s")], ids=str)
+def test_a_suspect_that_was_given_back_unstarted_is_suspect_still(
+    cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome
+) -> None:
     claim = suspect(cq, clock)
-    assert cq.settle(claim, tenure.Release())
+    assert cq.settle(claim, outcome)
     assert seen(cq, claim.id).suspect
+    clock.advance("1s")
     [again] = cq.claim(started=False)
     assert again.apart
+
+
+@pytest.mark.parametrize("outcome", [tenure.Release(), tenure.Snooze(0)], ids=str)
+def test_a_suspect_that_is_known_to_have_started_is_suspect_no_more(
+    cq: tenure.Queue, clock: MovedClock, outcome: tenure.Outcome
+) -> None:
+    claim = suspect(cq, clock)
+    cq.renew([claim], started=[claim])
+    assert cq.settle(claim, outcome)
+    assert not seen(cq, claim.id).suspect
 
 
 def test_a_job_released_from_a_buffer_is_under_no_doubt(q: tenure.Queue) -> None:

@@ -144,7 +144,6 @@ def test_a_closed_watch_makes_nobody_wait(watch: Watch) -> None:
     watch.close()
     watch.close()
     watch.interrupt()
-    watch.busy()
     assert watch.wait(1_000)
 
 
@@ -166,14 +165,12 @@ def test_two_threads_need_two_watches(watch: Watch) -> None:
     assert heard_during(watch, also) == [True]
 
 
-def test_who_was_busy_hears_again_once_it_waits(watch: Watch, q: tenure.Queue) -> None:
+def test_who_did_not_wait_for_a_while_hears_again_once_it_waits(watch: Watch, q: tenure.Queue) -> None:
     for _ in range(2):
-        watch.busy()
         q.enqueue("k")
         assert heard_during(quiet(watch), lambda: q.enqueue("k")) == [True]
 
 
-def test_who_was_busy_is_told_to_look(watch: Watch, q: tenure.Queue) -> None:
-    watch.busy()
+def test_who_did_not_wait_as_a_job_came_is_told_to_look(watch: Watch, q: tenure.Queue) -> None:
     q.enqueue("k")
     assert watch.wait(10)

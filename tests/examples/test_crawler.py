@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from examples.crawler import store
+from examples.crawler import jobs, store
 from examples.crawler.site import MANGA, PAGES, Site, chapters_of, image
 from tests.support.child import ROOT
 from tests.support.fresh import Kind, fresh_url
@@ -66,7 +68,7 @@ def end(crawler: subprocess.Popen[str]) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         crawler.kill()
         pytest.fail(f"the crawler did not end: {crawler.communicate()}")
-    return crawler.returncode, said + complaints
+    return crawler.returncode, (said or "") + complaints
 
 
 def crawl(url: str, out: Path, site: Site, *more: str) -> None:
@@ -101,6 +103,10 @@ def jobs_in(url: str) -> list[tenure.JobSeen]:
         return list(queue.list(limit=1_000))
 
 
+def done(url: str, kind: str) -> int:
+    return len([job for job in jobs_in(url) if job.kind == kind and job.state is tenure.State.DONE])
+
+
 def dropped(url: str) -> set[Chapter]:
     with store.transaction(url) as db:
         return {tuple(row) for row in db.run("SELECT manga, number FROM crawler_chapters WHERE dropped")}
@@ -121,9 +127,9 @@ def test_a_killed_crawler_goes_on_and_has_every_page_exactly_once(url: str, out:
         assert files_in(out) == files_of(edition(1))
         again = [f for f in before if site.requests[f"/image/{f.parts[0]}/{int(f.parts[1])}/{f.name}"] != 1]
         assert again == []
-    jobs = jobs_in(url)
-    assert {(job.state, job.attempt) for job in jobs} == {(tenure.State.DONE, 1)}
-    assert "sync_chapter_content" in {job.kind for job in jobs if job.crashes}
+    made = jobs_in(url)
+    assert {(job.state, job.attempt) for job in made} == {(tenure.State.DONE, 1)}
+    assert "sync_chapter_content" in {job.kind for job in made if job.crashes}
 
 
 def test_an_expired_login_burns_no_attempt(url: str, out: Path) -> None:
@@ -148,6 +154,68 @@ def test_a_crawler_that_is_asked_to_stop_leaves_nothing_running_and_goes_on_late
         assert {job.state for job in jobs_in(url)} == {tenure.State.READY, tenure.State.DONE}
         crawl(url, out, site)
     assert files_in(out) == files_of(edition(1))
+
+
+def test_a_crawler_whose_output_nobody_reads_any_more_stops_in_good_order(url: str, out: Path) -> None:
+    with Site() as site:
+        crawler = start(url, out, site)
+        assert crawler.stdout is not None
+        crawler.stdout.readline()
+        crawler.stdout.close()
+        crawler.stdout = None
+        code, told = end(crawler)
+    assert (code, told) == (130, "")
+    assert tenure.State.RUNNING not in {job.state for job in jobs_in(url)}
+
+
+def test_what_is_in_flight_is_not_enqueued_again(url: str, out: Path) -> None:
+    with Site() as site:
+        site.hold(after=0)
+        crawlers = [start(url, out, site)]
+        wait_for(crawlers[0], lambda: done(url, "sync_chapter_list") == len(MANGA))
+        crawlers.append(start(url, out, site))
+        wait_for(crawlers[1], lambda: done(url, "sync_chapter_list") == 2 * len(MANGA))
+        site.let_go()
+        assert [end(crawler)[0] for crawler in crawlers] == [0, 0]
+    assert done(url, "sync_chapter_content") == len(edition(1))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [jobs.Discover(), jobs.SyncManga("a"), jobs.SyncChapterList("a"), jobs.SyncChapterContent("a", 1)],
+    ids=str,
+)
+def test_every_step_is_in_flight_at_most_once(step: jobs.Step, tmp_path: Path) -> None:
+    with tenure.open(f"sqlite:///{tmp_path}/jobs.db") as queue:
+        made = queue.enqueue_many([jobs.job_for(step)] * 2)
+    assert [job.inserted for job in made] == [True, False]
+
+
+def test_the_crawler_as_people_run_it_draws_a_picture_and_has_every_page_in_the_end(tmp_path: Path) -> None:
+    """In a terminal, with its own site, and in the folder where it is run."""
+    ours, theirs = pty.openpty()
+    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TENURE_URL")}
+    crawler = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "examples.crawler", "--fresh"],
+        cwd=tmp_path,
+        env={**plain, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    told = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody is there any more
+        while said := os.read(ours, 65_536):
+            told += said
+    os.close(ours)
+    words = told.decode()
+    assert crawler.wait(100) == 0, words
+    assert "\033[32m██" in words
+    assert f"{PAGES * len(edition(1))} on disk" in words
+    assert f"{len(MANGA)} manga, {len(edition(1))} chapters (0 dropped)" in words
+    assert (tmp_path / "crawler.db").exists()
+    assert files_in(tmp_path / "manga") == files_of(edition(1))
 
 
 def test_new_chapters_are_fetched_and_vanished_ones_are_kept_and_dropped(url: str, out: Path) -> None:

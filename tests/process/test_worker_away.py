@@ -12,7 +12,7 @@ import pytest
 from tenure import State
 from tests.support.fresh import postgres_schema
 from tests.support.postgres import PostgresServer
-from tests.support.workers import Scene, WorkerProcess, open_scene, until
+from tests.support.workers import EVERY_STORE, Scene, WorkerProcess, open_scene, until
 
 _LEASE = ("--lease", "3s", "--poll", "500ms")
 _LONGER = ("--lease", "10s", "--poll", "500ms")
@@ -34,6 +34,7 @@ def take_over(scene: Scene, job: str, first: WorkerProcess) -> None:
     assert (scene.job(job).state, scene.job(job).crashes) == (State.DONE, 0)
 
 
+@EVERY_STORE
 def test_a_worker_that_was_stopped_past_its_lease_has_lost_a_job_which_has_not_crashed(scene: Scene) -> None:
     for worker in [scene.start(*_LEASE) for _ in range(2)]:
         worker.says("works on")  # a start may take so long that who was stopped meanwhile is taken for dead

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from tenure import State
-from tests.support.workers import Scene, WorkerProcess, until
+from tests.support.workers import EVERY_STORE, Scene, WorkerProcess, until
 
 
 def kill_while_it_jams(scene: Scene, job_id: str, held: int) -> WorkerProcess:
@@ -17,6 +17,7 @@ def kill_while_it_jams(scene: Scene, job_id: str, held: int) -> WorkerProcess:
     return worker
 
 
+@EVERY_STORE
 def test_a_poison_job_among_two_thousand_good_ones_dies_alone_after_three_crashes(scene: Scene) -> None:
     good = scene.enqueue("good", 1_000)
     [poison] = scene.enqueue("poison")
@@ -33,6 +34,7 @@ def test_a_poison_job_among_two_thousand_good_ones_dies_alone_after_three_crashe
     assert pool.left() == 0
 
 
+@EVERY_STORE
 def test_of_a_killed_worker_s_jobs_only_the_one_in_flight_has_crashed(scene: Scene) -> None:
     [guilty] = scene.enqueue("jam", priority=1)
     waiting = scene.enqueue("good", 59)

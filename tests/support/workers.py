@@ -16,14 +16,19 @@ from typing import Any, NamedTuple
 
 import apsw
 import psycopg
+import pytest
 
 import tenure
 from tenure.config import PostgresPlace, locate
 from tests.support.child import ROOT
 from tests.support.scenes import ADDRESS
 
-__all__ = ["Note", "Scene", "WorkerProcess", "alive", "open_scene", "until"]
+__all__ = ["EVERY_STORE", "Note", "Scene", "WorkerProcess", "alive", "open_scene", "until"]
 
+EVERY_STORE = pytest.mark.parametrize(
+    "scene", ["sqlite", "postgres", pytest.param("shared", marks=pytest.mark.proof)], indirect=True
+)
+"""For a scene that `make proof` also plays in a file that is shared."""
 _PATIENCE = 60.0
 _POOL_CHILD = re.compile(r"pool: process \d+ of \d+ has pid (\d+)")
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tenure.job import CLAIM_COLUMNS, Claim
+from tenure.worker import line as line_module
 from tenure.worker.berths import Berths
 from tenure.worker.line import Line
 from tenure.worker.settings import LineTerms
@@ -180,9 +181,9 @@ def waiting_aside(line: Line, *seqs: int) -> list[Claim]:
     return made
 
 
-def claim_of(seq: int) -> Claim:
+def claim_of(seq: int, *, crashes: int = 0) -> Claim:
     """A claim that came at this place."""
-    row = dict.fromkeys(CLAIM_COLUMNS, 0) | {"seq": seq}
+    row = dict.fromkeys(CLAIM_COLUMNS, 0) | {"seq": seq, "crashes": crashes}
     return Claim(list(row.values()), "w", None)
 
 
@@ -238,6 +239,39 @@ def test_a_slot_that_waits_is_woken_by_a_berth_that_is_free_again() -> None:
         assert await again
 
     on_a_line_with_berths(work, berths)
+
+
+def test_a_suspect_that_found_no_berth_for_a_second_is_put_off_and_others_wait_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_module, "_PATIENCE", 0.01)
+    berths, late = Berths(1), list[tuple[Claim, float]]()
+    berths.on_late = lambda claim, rest: late.append((claim, rest.total_seconds()))
+
+    async def work(line: Line) -> None:
+        suspects, isolated = [claim_of(n, crashes=1) for n in (1, 2, 3)], claim_of(4)
+        line.deliver([], aside=[*suspects, isolated])
+        assert line.board()
+        line.aside.popleft()
+        await asyncio.sleep(0.05)
+        assert late == [(suspect, 1.0) for suspect in suspects[1:]]
+        assert list(line.aside) == [isolated]
+
+    on_a_line_with_berths(work, berths)
+
+
+@pytest.mark.parametrize(("since", "rest"), [(0.0, 1.0), (20.0, 5.0), (3_600.0, 10.0)])
+def test_the_longer_no_berth_became_free_the_longer_suspects_are_put_off(since: float, rest: float) -> None:
+    berths, late = Berths(1), list[float]()
+    berths.on_late = lambda _claim, rest: late.append(rest.total_seconds())
+    berths._freed -= since
+    berths.put_off([claim_of(1)])
+    crowded = [berths.crowded]
+    berths.give()
+    crowded.append(berths.crowded)
+    berths.put_off([claim_of(1)])
+    assert crowded == [True, False]
+    assert late == pytest.approx([rest, 1.0], abs=0.5)
 
 
 def test_the_room_for_isolated_jobs_is_what_neither_runs_nor_waits_nor_comes() -> None:

@@ -122,17 +122,11 @@ def test_a_sleeper_that_is_long_dead_is_not_told_and_is_swept_away(
     assert "dead" not in [i for i, _ in listener.sleepers()]
 
 
-def test_a_watch_sleeps_while_it_waits_and_not_when_it_is_busy_or_closed(
-    q: tenure.Queue, listener: Listener
-) -> None:
+def test_a_watch_sleeps_while_it_waits_and_not_when_it_is_closed(q: tenure.Queue, listener: Listener) -> None:
     watch = q.watch()
     assert listener.sleepers() == []
-    for _ in range(2):
-        quiet(watch)
-        assert len(listener.sleepers()) == 1
-        watch.busy()
-        until(lambda: listener.sleepers() == [])
     quiet(watch)
+    assert len(listener.sleepers()) == 1
     watch.close()
     until(lambda: listener.sleepers() == [])
 

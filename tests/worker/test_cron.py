@@ -76,6 +76,28 @@ def test_a_paused_schedule_does_not_fire_a_resumed_one_does_and_any_can_be_run_n
     until(lambda: _made(house, "report") == 2)
 
 
+def test_a_schedule_that_is_removed_as_it_is_run_made_its_job_all_the_same(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @house.app.job
+    async def report() -> str:
+        return "made"
+
+    schedules, run = house.app.schedules, house.queue.run_schedule
+    schedules.add("weekly", "@weekly", report.call())
+
+    def run_and_remove(name: str) -> tenure.Enqueued:
+        made = run(name)
+        assert schedules.remove(name)
+        return made
+
+    monkeypatch.setattr(house.queue, "run_schedule", run_and_remove)
+    job = schedules.run("weekly")
+    assert job.kind == "report"
+    house.start()
+    assert job.result("30s") == "made"
+
+
 def _all_chores(house: House, working: object, clock: MovedClock) -> None:
     """Every chore has had a turn: a job that fell due for it was promoted."""
     sign = house.queue.enqueue("sign", delay="1s")

@@ -157,7 +157,9 @@ def test_a_wait_that_makes_no_sense_is_a_failure_like_any_other(house: House) ->
         assert waits.run_at - house.queue.history(job.id)[0].finished_at == _HOUR
 
 
-def test_a_broken_retry_policy_is_replaced_by_the_default_one(house: House) -> None:
+def test_a_broken_retry_policy_is_replaced_by_the_default_one(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     class Broken:
         def delay(self, attempt: int) -> timedelta:
             raise ZeroDivisionError
@@ -181,6 +183,8 @@ def test_a_broken_retry_policy_is_replaced_by_the_default_one(house: House) -> N
     for job in jobs:
         waits = house.seen(job, lambda j: j.state == "scheduled")
         assert waits.run_at - house.queue.history(job.id)[0].finished_at == timedelta(minutes=1)
+    told = [record.__dict__ for record in caplog.records if "retry policy" in record.getMessage()]
+    assert {record["job_id"] for record in told} == {job.id for job in jobs}
 
 
 def test_whatever_a_handler_raises_is_a_failure_and_the_worker_goes_on(house: House) -> None:

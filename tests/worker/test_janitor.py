@@ -12,12 +12,20 @@ from msgspec import structs
 import tenure
 from tenure.events import ChoreDone, ChoreFailed, WorkerStarted
 from tenure.janitor.janitor import Chore, Janitor
+from tenure.store.within import time_left
 from tests.support.clock import MovedClock
 from tests.worker.house import Heard, House, until
 
 
 def test_it_promotes_reclaims_and_retains_once_before_new_work(house: House) -> None:
-    clock = house.stand_still(retain={"done": "1h", "dead": "1h", "mail": {"done": "3h", "dead": 0}})
+    clock = house.stand_still(
+        retain={
+            "done": "1h",
+            "cancelled": "1h",
+            "dead": "1h",
+            "mail": {"done": "3h", "cancelled": "3h", "dead": 0},
+        }
+    )
     queue, found = house.queue, list[dict[str, Any]]()
 
     @house.app.job
@@ -26,7 +34,9 @@ def test_it_promotes_reclaims_and_retains_once_before_new_work(house: House) -> 
     ids = {
         "old done": _ended(house, "default", tenure.Done()),
         "old dead": _ended(house, "default", tenure.Bury()),
+        "old cancelled": _ended(house, "default", tenure.Cancelled()),
         "old mail": _ended(house, "mail", tenure.Done()),
+        "cancelled mail": _ended(house, "mail", tenure.Cancelled()),
         "dead mail": _ended(house, "mail", tenure.Bury()),
         "due": queue.enqueue("theirs", delay="1h").id,
         "left": queue.enqueue("others").id,
@@ -45,7 +55,9 @@ def test_it_promotes_reclaims_and_retains_once_before_new_work(house: House) -> 
         {
             "old done": None,
             "old dead": None,
+            "old cancelled": None,
             "old mail": "done",
+            "cancelled mail": "cancelled",
             "dead mail": "dead",
             "due": "ready",
             "left": "ready",
@@ -147,6 +159,18 @@ def test_a_tick_ends_with_the_batch_in_which_its_time_is_up_and_the_next_goes_on
     assert [structs.replace(e, seconds=0.0) if isinstance(e, ChoreDone) else e for e in heard.events] == moved
     assert left == [1_300, 300, 0]
     assert rests[:2] == pytest.approx([0.01, 0.01])
+
+
+def test_a_tick_has_thirty_seconds_unless_it_is_told_otherwise(house: House) -> None:
+    janitor, left = _janitor(house), list[float | None]()
+
+    def look() -> int:
+        left.append(time_left())
+        return 0
+
+    janitor.chores = [Chore("look", 3_600.0, look)]
+    janitor.tick()
+    assert left == pytest.approx([30.0], abs=3.0)
 
 
 def test_a_chore_that_never_ends_keeps_no_other_waiting(house: House) -> None:

@@ -54,10 +54,6 @@ class Watch(Protocol):
         """Make the wait under way, or else the next one, return True at once; from any thread or signal handler."""
         ...
 
-    def busy(self) -> None:
-        """The one who waits will be busy for a while and need not be told; said between waits, by the thread that waits."""
-        ...
-
     def close(self) -> None:
         """Let go, from any thread; a wait under way returns."""
         ...

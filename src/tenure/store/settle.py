@@ -188,6 +188,7 @@ def _decide_one(changes: Changes, job: Held, kind: str, outcome: Outcome, max_cr
                 attempt=job.given_back,
                 settled_epoch=job.epoch,
                 outcome=name,
+                doubt=job.suspicion,
                 trace=f"{job.epoch}:{name},",
             )
         case Release():

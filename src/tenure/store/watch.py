@@ -79,9 +79,6 @@ class Watching:
         """Make the wait under way, or else the next one, return True at once."""
         self._bell.ring()
 
-    def busy(self) -> None:
-        """The one who waits will not wait for a while."""
-
     def close(self) -> None:
         """Let go; a wait under way returns."""
         with self._lock:

@@ -27,6 +27,8 @@ log = logging.getLogger("tenure")
 _FLOOR = 0.01
 _AFTER_YOU = 0.0002
 """Who was woken by one job lets the event loop have the interpreter, and start it, before looking for more."""
+_AFTER_OTHERS = 0.25
+"""Who has put off suspects lets those who may have room for them come first when they are due."""
 _FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.05
 """How long to rest while the slots are full, while leases are not kept in time, while too much waits to be settled."""
 
@@ -134,6 +136,8 @@ class Claimer(Service):
     def _sleep(self) -> None:
         """Nothing more is ready: wait until something may be."""
         due = self._queue.next_due()
+        if due is not None and self._berths.crowded:
+            due += _AFTER_OTHERS
         timeout = self._poll * random.uniform(0.8, 1.0)
         if not self.stopping:
             self._woken = self._watch.wait(timeout if due is None else min(timeout, max(due, self._floor)))

@@ -2,7 +2,8 @@
 
 The claimer fills the buffer, the slots empty it. A line asks for as many claims as it has free slots, and for as many more
 as it expects to start within a tenth of a second: short jobs come in large batches, long ones are not held back from
-other workers. Claims that are to run in a child process wait aside until one is free, so that the slots go on with the rest.
+other workers. Claims that are to run in a child process wait aside until one is free, so that the slots go on with the rest;
+suspects among them do so for a second, for nobody knew of them before they were claimed, and other workers may have room.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tenure.worker.settings import LineTerms
 __all__ = ["Line"]
 
 _MOST = 4_000
+_PATIENCE = 1.0
+"""How long a suspect waits here for a berth, in seconds, before other workers may have it."""
 _ORDER = itemgetter(*map(CLAIM_COLUMNS.index, ("rank", "run_at", "seq")))
 
 
@@ -73,6 +76,17 @@ class Line:
         self._received += len(claims) + len(aside) + lost
         for _ in range(min(len(claims) + len(aside), len(self._waiting))):
             self.wake()
+        if suspects := [claim for claim in aside if claim.apart]:
+            self._loop.call_later(_PATIENCE, self._put_off, suspects)
+
+    def _put_off(self, suspects: Sequence[Claim]) -> None:
+        """Those of them that still wait here are held no longer."""
+        here = set(self.aside)
+        late = [claim for claim in suspects if claim in here]
+        for claim in late:
+            self.aside.remove(claim)
+        if late:
+            self.berths.put_off(late)
 
     def board(self) -> bool:
         """Take a berth, if one is free and the next claim here waits for it."""

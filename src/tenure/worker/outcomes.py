@@ -149,7 +149,9 @@ def _wait(kind: Kind[Any, Any, Any], claim: Claim) -> timedelta:
     try:
         return max(parse(kind.terms.retry.delay(claim.attempt), "retry"), timedelta(0))
     except Exception:
-        log.exception("the retry policy of %s failed; the default one is used", kind.name)
+        log.exception(
+            "the retry policy of %s failed; the default one is used", kind.name, extra=job_fields(claim)
+        )
         return DEFAULT.delay(claim.attempt)
 
 

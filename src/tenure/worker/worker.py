@@ -17,6 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from itertools import compress
 from types import CoroutineType
@@ -28,7 +29,7 @@ from tenure.events import ClaimGone, Listeners, Outage, Settled, WorkerStarted
 from tenure.job import Claim, JobSeen, Renewed
 from tenure.kinds import Kinds
 from tenure.logs import job_fields
-from tenure.outcome import Cancelled, Done, Fail, Outcome, Release
+from tenure.outcome import Cancelled, Done, Fail, Outcome, Release, Snooze
 from tenure.service import Service
 from tenure.worker.berths import Berths
 from tenure.worker.claim import Claimer
@@ -181,6 +182,7 @@ class Worker:
         self._berths = Berths(self._children.most, isolated=isolated, able=self._children.able)
         self._lines = [Line(terms, settings.prefetch, loop, self._berths) for terms in settings.lines]
         self._berths.serve(self._lines)
+        self._berths.on_late = self._put_off
         self._runner = Runner(
             self._kinds, worker=self.name, crew=self._crew, apart=self._children, marks=self._marks,
             listeners=self._listeners, middleware=self._middleware, look=self._look,
@@ -367,6 +369,11 @@ class Worker:
         aside = [claim for claim in claims if claim in self._held and claim in apart] if apart else []
         line.deliver(kept, lost=len(claims) - len(kept) - len(aside), aside=aside)
         self._berths.received += len(apart)
+
+    def _put_off(self, claim: Claim, rest: timedelta) -> None:
+        """A suspect found no child process here: it is left to other workers, and has not run."""
+        self._ended_apart -= 1  # the settler will count it
+        self._settler.add(claim, Snooze(rest))
 
     def _settled(self, batch: Sequence[tuple[Claim, Outcome]], stands: Sequence[bool]) -> None:
         """The settler ended these."""

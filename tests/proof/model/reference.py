@@ -162,8 +162,10 @@ class Reference(Chores):
                 job.attempt = job.given_back
                 self.finish(job, outcome.name, "cancelled", outcome=outcome.name)
             case "snooze":
+                doubt = suspicion(job)
                 job.attempt = job.given_back
                 self.back(job, "snooze", self.now + (outcome.delay or 0), "snooze")
+                job.doubt = doubt
             case "release":
                 doubt = suspicion(job)
                 job.attempt, job.epoch = job.given_back, job.epoch + 1

@@ -164,9 +164,6 @@ class Ear:
     def interrupt(self) -> None:
         self._flag.set()
 
-    def busy(self) -> None:
-        """Nothing to do."""
-
     def close(self) -> None:
         if self in self._database.ears:
             self._database.ears.remove(self)

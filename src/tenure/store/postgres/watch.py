@@ -2,7 +2,8 @@
 
 Nobody is told where nobody sleeps: an enqueue looks into `sleepers` in its own statement and notifies only if somebody is
 there. A watch puts its row there when a wait begins, renews it while it keeps waiting, and tells its caller to look once
-more: jobs that were on their way meanwhile told nobody. A row that is not renewed counts for nothing after a minute.
+more: jobs that were on their way meanwhile told nobody. A row that is not renewed, because its worker has too much to do or is
+gone, counts for nothing after a minute.
 
 A connection that fell silent looks like one on which nothing happens. So the watch calls itself now and then, and if it does
 not hear that, it says so once, and connects anew.
@@ -92,16 +93,6 @@ class PostgresWatch(Watching):
         self._asked: deque[str] = deque()
         self._echo_by = self._answer_by = self._look_at = self._test_at = math.inf
         self._asleep_until = 0.0
-
-    def busy(self) -> None:
-        """Enqueues need not tell this watch until it waits again."""
-        with self._entered() as may:
-            if may and self._ear is not None and self._asleep_until:
-                self._asleep_until = 0.0
-                try:
-                    self._ask("sleepers_remove", self._id)
-                except Broken as broken:
-                    self._lose(broken.why)
 
     def _wait(self, deadline: float) -> bool:
         # Who does not listen cannot know whether there was an answer: time between waits does not count.
