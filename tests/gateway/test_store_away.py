@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,16 +55,17 @@ def test_a_server_that_is_away_is_503_and_comes_back_by_itself(server: PostgresS
 def test_a_sync_source_is_ready_without_a_store_unless_its_handler_asks_it(
     server: PostgresServer, handler: str, options: dict[str, str], status: int
 ) -> None:
-    house = House(server.url())
+    url = server.url()
+    server.stop("immediate")
+    house = House(url)
     try:
         bot = settings_of(
             "telegram", handler=handler, token="inline:1:a", options=options, **{"async": False}
         )
         served = house.serve(bot, store_deadline="500ms")
-        assert served.ask("GET", "/readyz").status == 200
-        server.stop("immediate")
-        time.sleep(1.1)  # the store is asked once a second
         assert served.ask("GET", "/readyz").status == status
+        server.start()
+        until(lambda: served.ask("GET", "/readyz").status == 200)
     finally:
         house.close()
 

@@ -62,14 +62,7 @@ class AsyncQueue:
     ) -> None:
         self._store, self._max_payload = store, max_payload
         self._owner = Owner(store, clock, max_crashes)
-        self._verbs = Verbs(
-            store.dialect.can,
-            lambda: store.memory,
-            clock=clock,
-            owner=self._owner,
-            max_payload=max_payload,
-            max_crashes=max_crashes,
-        )
+        self._verbs = self._owner.verbs(max_payload)
         self._pid, self._closed = Pid(), False
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure")
         self._tasks: set[asyncio.Future[Any]] = set()

@@ -59,14 +59,7 @@ class Queue:
     ) -> None:
         self._store, self._max_payload = store, max_payload
         self._owner = Owner(store, clock, max_crashes)
-        self._verbs = Verbs(
-            store.dialect.can,
-            lambda: store.memory,
-            clock=clock,
-            owner=self._owner,
-            max_payload=max_payload,
-            max_crashes=max_crashes,
-        )
+        self._verbs = self._owner.verbs(max_payload)
 
     @property
     def worker(self) -> str:

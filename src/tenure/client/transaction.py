@@ -21,26 +21,26 @@ T = TypeVar("T")
 
 
 class Owner:
-    """Settles claims inside a caller's own transaction."""
+    """Whose claims they are: makes the verbs of one store, and settles claims inside a caller's own transaction."""
 
     def __init__(self, store: Store, clock: Clock | None, max_crashes: int) -> None:
         self._store, self._clock, self._max_crashes = store, clock, max_crashes
 
-    def verbs(self, max_payload: int = MAX_PAYLOAD) -> Verbs:
-        """The verbs as they are said inside a caller's transaction."""
+    def verbs(self, max_payload: int = MAX_PAYLOAD, *, inside: bool = False) -> Verbs:
+        """The verbs as they are said to the store itself, or inside a caller's transaction."""
         return Verbs(
-            foreign_capabilities(self._store),
+            foreign_capabilities(self._store) if inside else self._store.dialect.can,
             lambda: self._store.memory,
             clock=self._clock,
             owner=self,
-            inside=True,
+            inside=inside,
             max_payload=max_payload,
             max_crashes=self._max_crashes,
         )
 
     def settle_in(self, claim: Claim, connection: Any, outcome: Outcome) -> Coroutine[Any, Any, None] | None:
         """Settle inside the caller's transaction, or raise ClaimLost so that it rolls back."""
-        call = self.verbs().settle_in(claim, outcome)
+        call = self.verbs(inside=True).settle_in(claim, outcome)
         if is_async(connection):
             return self._settle_later(claim, connection, call)
         if not run(call.make(False), runner(connection, self._store)):
@@ -57,7 +57,7 @@ class Transaction:
 
     def __init__(self, owner: Owner, store: Store, connection: Any, max_payload: int) -> None:
         self._store, self._connection = store, connection
-        self._verbs = owner.verbs(max_payload)
+        self._verbs = owner.verbs(max_payload, inside=True)
 
     def _run(self, call: Call[T]) -> T:
         return run(call.make(False), runner(self._connection, self._store))
@@ -85,7 +85,7 @@ class AsyncTransaction:
 
     def __init__(self, owner: Owner, store: Store, connection: Any, max_payload: int) -> None:
         self._store, self._connection = store, connection
-        self._verbs = owner.verbs(max_payload)
+        self._verbs = owner.verbs(max_payload, inside=True)
 
     async def _run(self, call: Call[T]) -> T:
         return await arun(call.make(False), await async_runner(self._connection, self._store))

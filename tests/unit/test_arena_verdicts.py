@@ -1,0 +1,55 @@
+"""The arena's verdicts: a line is judged only where everybody whom it names has a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from bench.peers.arena import Arena, Cell
+from bench.peers.servers import Servers
+from bench.peers.verdicts import Verdict, table, verdicts
+from bench.peers.works import Sizes
+
+BEST = "drain, 1 worker, against graphile-worker's best"
+
+
+def line(arena: Arena, what: str) -> Verdict:
+    return next(v for v in verdicts(arena) if v.what == what)
+
+
+@pytest.fixture
+def arena() -> Iterator[Arena]:
+    """A drain that Tenure wins against one of two rivals."""
+    rates = {"tenure-postgres": 60.0, "graphile": 3.0, "graphile-batched": 50.0}
+    with ExitStack() as stack:
+        made = Arena(Servers(stack), Sizes())
+        made.cells["drain"] = {name: Cell([{"rate": rate}]) for name, rate in rates.items()}
+        yield made
+
+
+def test_it_is_the_best_of_them_that_counts(arena: Arena) -> None:
+    found = line(arena, BEST)
+    assert (found.ratio, found.reached, found.whose) == (1.2, False, "graphile-batched")
+
+
+def test_nobody_wins_because_a_rival_failed(arena: Arena) -> None:
+    arena.cells["drain"]["graphile-batched"].failed = "it fell"
+    found = line(arena, BEST)
+    assert (found.reached, found.why) == (None, "graphile-batched failed")
+    assert "| not measured: graphile-batched failed |" in table([found])
+
+
+def test_nobody_wins_because_a_rival_is_not_there(arena: Arena) -> None:
+    del arena.cells["drain"]["graphile-batched"]
+    arena.absent["graphile-batched"] = "no Node"
+    assert line(arena, BEST).why == "graphile-batched took no part"
+
+
+def test_a_long_line_is_compared_with_the_cheapest_shorter_one(arena: Arena) -> None:
+    arena.cells["depth"] = {
+        "tenure-postgres": Cell([{"rate": 40.0, "of 1,000": 20.0, "of 10,000": 60.0, "of 100,000": 50.0}])
+    }
+    found = line(arena, "cost per job, at the head of 1,000,000 against the cheapest shorter line")
+    assert (found.ratio, found.reached) == (1.5, False)
