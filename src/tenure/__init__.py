@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenure.release import VERSION
+
 if TYPE_CHECKING:
     from tenure.app import App
     from tenure.client.async_queue import AsyncQueue, aopen
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     from tenure.store.views import WorkerSeen
     from tenure.summaries import summary
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOME = {
     "tenure.app": ("App",),

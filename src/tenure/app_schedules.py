@@ -9,8 +9,9 @@ A worker stores what the code names when it starts. Whoever the worker is, a fir
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from tenure.client.queue import Queue
 from tenure.cron import Cron, Missed, check_missed
@@ -42,8 +43,7 @@ class HasJobs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CodeSchedule:
+class CodeSchedule(Struct, frozen=True):
     """A schedule that the code names."""
 
     name: str

@@ -15,9 +15,10 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
 
 from tenure.errors import FieldError, FieldTypeError, StoreURLError, UsageError, shown
 
@@ -40,8 +41,7 @@ _TRUE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SqlitePlace:
+class SqlitePlace(Struct, frozen=True):
     """A SQLite file, and how Tenure lives in it."""
 
     path: str
@@ -50,8 +50,7 @@ class SqlitePlace:
     durability: Literal["full", "normal"]
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresPlace:
+class PostgresPlace(Struct, frozen=True):
     """A PostgreSQL database, and how Tenure lives in it."""
 
     conninfo: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
+from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from tenure.context import Context
@@ -36,8 +36,7 @@ C = TypeVar("C")
 Settling = Literal["batch", "now"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """How jobs of a kind are stored and run, unless a job says otherwise."""
 
     queue: str

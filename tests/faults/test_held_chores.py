@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from tenure.events import ChoreFailed
 from tenure.store.plan import Statement

@@ -17,6 +17,8 @@ from tests.proof.order import spread, strand_of
 from tests.proof.tally import Tally, add_losses, topic_of
 
 _HERE = Path(__file__).parent
+_LONGEST = 600
+"""How many seconds a test may take that does many times as much as in `make test`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,6 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if _HERE in item.path.parents:
                 item.add_marker(pytest.mark.proof)
+                if item.get_closest_marker("timeout") is None:
+                    item.add_marker(pytest.mark.timeout(_LONGEST))
     if depth.DEPTH == "torture":
         # A round may be cut short: what it leaves out is another part each time, and of nothing all.
         items[:] = spread(items, strand_of, random.Random(depth.seed()))

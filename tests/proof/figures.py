@@ -36,7 +36,11 @@ FIGURES: dict[str, dict[str, int]] = {
     },
     "exhaustive": {"scenes": 15, "states": 200_000, "broken models caught": 46},
     "guards": {"killed": 1_800},
-    "simulation": {"hours": 1_000, "planted faults noticed": 11, "taken by retention": 10_000},
+    "simulation": {
+        "hours": 1_000, "crash points": 250, "killed": 6_000, "killed at an await": 100, "killed before": 1_000,
+        "killed after": 1_000, "stands still": 2_500, "refused": 5_000, "lost": 5_000, "late": 5_000, "twice": 10_000,
+        "twice later": 800, "clock jumped": 400, "planted faults noticed": 11, "taken by retention": 10_000,
+    },
     "kills": {
         **_each("worker kills", 80), **_each("producer kills", 80), **_each("janitor kills", 30), "stale tried": 1_000,
         "stale refused": 1_000,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 import tenure
 from tenure.events import ChoreDone, ChoreFailed, WorkerStarted

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from tenure.app_hooks import store_hooks
 from tenure.app_schedules import CodeSchedule
@@ -44,8 +45,7 @@ _CALM = 12.0
 """How long after an outage nothing is taken back, in seconds: a call that fails may have been trying for a while."""
 
 
-@dataclass(slots=True)
-class Chore:
+class Chore(Struct):
     """One chore: `work` does a bounded piece and tells how much it moved; a full piece is followed by another."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
+
+from msgspec import Struct, field
 
 from tenure.duration import Duration, parse
 from tenure.environment import Setting
@@ -16,8 +17,7 @@ __all__ = ["JanitorSettings", "Kept", "janitor_settings"]
 _STATES = ("done", "cancelled", "dead")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """How long finished jobs are kept; zero: for ever."""
 
     done: timedelta
@@ -25,8 +25,7 @@ class Kept:
     dead: timedelta
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JanitorSettings:
+class JanitorSettings(Struct, frozen=True, kw_only=True):
     """Everything the janitor may be told."""
 
     kept: Kept

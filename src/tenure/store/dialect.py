@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -59,18 +58,17 @@ def parameters_of(text: str) -> tuple[str, ...]:
 
 def load_dialect(name: str, can: Capabilities, place: Callable[[str], str], *, numbered: bool) -> Dialect:
     """All of a database's statements, read from its `sql` folder."""
-    folder = files("tenure.store").joinpath(name, "sql")
     statements = {}
-    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+    for file in sorted(Path(__file__).with_name(name).joinpath("sql").iterdir()):
         sql = _load(file, place, numbered=numbered)
         statements[sql.name] = sql
     return Dialect(name, can, statements, place)
 
 
-def _load(file: Traversable, place: Callable[[str], str], *, numbered: bool) -> Sql:
+def _load(file: Path, place: Callable[[str], str], *, numbered: bool) -> Sql:
     text = _COMMENT.sub("", file.read_text("utf-8")).strip()
     parameters = parameters_of(text)
     if numbered:
         at = {p: f"${i}" for i, p in enumerate(parameters, 1)}
         text = _PARAMETER.sub(lambda m: at[m[1]], text)
-    return Sql(file.name.removesuffix(".sql"), place(text), parameters)
+    return Sql(file.stem, place(text), parameters)

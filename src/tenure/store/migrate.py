@@ -6,7 +6,7 @@ with more migrations than this code knows is used all the same, unless its `min_
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -33,10 +33,8 @@ _MIN_CLIENT = {1: 1}
 def migrations(database: str) -> list[Migration]:
     """All of a database's migrations, in order."""
     found = []
-    for file in sorted(
-        files("tenure.store").joinpath(database, "migrations").iterdir(), key=lambda f: f.name
-    ):
-        number, _, name = file.name.removesuffix(".sql").partition("_")
+    for file in sorted(Path(__file__).with_name(database).joinpath("migrations").iterdir()):
+        number, _, name = file.stem.partition("_")
         found.append(Migration(int(number), name, file.read_text("utf-8"), _MIN_CLIENT[int(number)]))
     return found
 

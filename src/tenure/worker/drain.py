@@ -6,7 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tenure.events import Listeners, WorkerStopped, WorkerStopping
 from tenure.job import Claim
@@ -28,8 +29,7 @@ log = logging.getLogger("tenure")
 _LEAST, _LOOK = 0.05, 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What a worker is made of."""
 
     name: str

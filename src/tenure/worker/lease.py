@@ -15,7 +15,6 @@ import platform
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from tenure.client.queue import Queue
@@ -23,6 +22,7 @@ from tenure.clock import Leap
 from tenure.context import Context
 from tenure.errors import StoreError, StoreUnavailable
 from tenure.job import Claim, JobId, Renewed
+from tenure.release import VERSION
 from tenure.service import Service
 from tenure.worker.figures import Figures
 from tenure.worker.recycle import memory
@@ -72,7 +72,7 @@ class Keeper(Service):
         self.safe_until = time.monotonic() + lease.total_seconds()
         """When the lease of what is held may be over, unless it is renewed before."""
         self._held, self._runs = held, runs
-        self._versions = {"version": _version(), "python": platform.python_version()}
+        self._versions = {"version": VERSION, "python": platform.python_version()}
         self._renewed, self._outage, self._about = renewed, outage, about
         self._next = 0.0
         self._kept, self._calm_until = time.monotonic(), 0.0
@@ -157,11 +157,3 @@ class Keeper(Service):
             told = context._progress  # noqa: SLF001 - one worker, two modules
             if told is not None:
                 self._queue.progress(context.claim, told[0], told[1])
-
-
-def _version() -> str | None:
-    """Of Tenure, as it is installed; None where it only lies there."""
-    try:
-        return version("tenure")
-    except PackageNotFoundError:
-        return None

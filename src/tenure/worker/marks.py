@@ -17,9 +17,10 @@ import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from tenure.client.queue import Queue
 from tenure.config import SqlitePlace, locate
@@ -51,8 +52,7 @@ _PLACE: Final = struct.Struct("<qq")
 _TRIES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class LeftBehind:
+class LeftBehind(Struct, frozen=True):
     """What a process that is gone left behind."""
 
     path: Path

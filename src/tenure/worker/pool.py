@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tenure.client.queue import Queue
 from tenure.worker.address import surroundings
@@ -46,8 +47,7 @@ _STEADY = 30.0
 _FIRST_REST, _LONGEST_REST = 0.5, 30.0
 
 
-@dataclass
-class _Place:
+class _Place(Struct):
     """One of the N."""
 
     number: int

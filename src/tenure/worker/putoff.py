@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from tenure.errors import StoreUnavailable
 from tenure.job import CLAIM_COLUMNS, Claim
@@ -34,8 +35,7 @@ _ATTEMPTS = CLAIM_COLUMNS.index("max_attempts")
 _LEFT_OUT = "what this attempt failed with could not be stored; the worker's log has it"
 
 
-@dataclass(eq=False)
-class PutOff:
+class PutOff(Struct, eq=False):
     """Some outcomes that were refused together."""
 
     pairs: list[Pair]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypedDict
+
+from msgspec import Struct
 
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, FieldTypeError
@@ -60,8 +61,7 @@ def check_terms(given: Mapping[str, object]) -> None:
             raise FieldTypeError(name, "is nothing that a worker can be told", given[name], fix)
 
 
-@dataclass(frozen=True, slots=True)
-class LineTerms:
+class LineTerms(Struct, frozen=True):
     """One line of slots: the queues it takes from (None: every queue but those `except_queues`), and how many at a time."""
 
     queues: tuple[str, ...] | None
@@ -74,8 +74,7 @@ class LineTerms:
         return f"{'*' if self.queues is None else ','.join(self.queues)}:{self.concurrency}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
+class WorkerSettings(Struct, frozen=True, kw_only=True):
     """Everything a worker may be told."""
 
     lines: tuple[LineTerms, ...] = (LineTerms(None, None, DEFAULT_CONCURRENCY),)

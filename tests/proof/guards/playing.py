@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -51,7 +50,7 @@ class Verdict(NamedTuple):
 class _Text(NamedTuple):
     """A file that says something else."""
 
-    name: str
+    stem: str
     text: str
 
     def read_text(self, encoding: str) -> str:
@@ -100,10 +99,10 @@ class Stage:
         """The loader, the locks and the clocks as a mutant needs them."""
         load, read = dialect.load_dialect, dialect._load
 
-        def load_mutant(file: Traversable, place: Callable[[str], str], *, numbered: bool) -> dialect.Sql:
+        def load_mutant(file: Path, place: Callable[[str], str], *, numbered: bool) -> dialect.Sql:
             mutant, given = self._mutant, file
-            if mutant and file.name == mutant.file and Path(str(file)).parents[1].name == mutant.store:
-                given = _Text(file.name, mutant.text)  # type: ignore[assignment]
+            if mutant and file.name == mutant.file and file.parents[1].name == mutant.store:
+                given = _Text(file.stem, mutant.text)  # type: ignore[assignment]
             return read(given, place, numbered=numbered)
 
         def load_heard(name: str, *args: Any, **options: Any) -> dialect.Dialect:

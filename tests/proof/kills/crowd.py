@@ -29,6 +29,9 @@ _MOMENT = 0.06
 """The longest time between a sign of life and a kill, in seconds."""
 _HELD = 3_000
 """How many jobs a worker holds beyond those that run, at most."""
+_UNSETTLED, _SHARE = 20, 0.05
+"""How many runs a kill or an outage may cost on the average, since what has ended is settled some milliseconds later; and which share
+of all jobs besides."""
 _MEET = 10
 """How many kills there are between two meetings of rivals."""
 
@@ -177,6 +180,8 @@ class Crowd:
         assert made.refused == self.rivals.tried > 0, (
             f"{self.rivals.tried} stale settles, {made.refused} refused"
         )
+        most = _UNSETTLED * (self.kills.total() + self.outages) + int(_SHARE * made.stored)
+        assert made.taken_away <= most, f"{made.taken_away} runs counted for nothing, of {made.stored} jobs"
         intact(self.scene.url)
         return made
 

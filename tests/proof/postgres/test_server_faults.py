@@ -84,7 +84,7 @@ def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     tmp_path: Path, seed: int, tally: Tally
 ) -> None:
     chance = random.Random(f"{seed}-failovers")
-    times = depth.of(test=1, proof=5)
+    times = 5
     with Pair() as pair, open_crowd(pair.url, tmp_path, chance, g4=True) as crowd:
         populate(crowd)
         storm = Storm(crowd, chance)

@@ -83,6 +83,8 @@ class Hub:
         self._digest = hashlib.blake2b(digest_size=16)
         self._lines: deque[str] = deque(maxlen=_LINES)
         self.told = 0
+        self.strikes: Callable[[], bool] = lambda: False
+        """Asked at every step of an event loop, between two awaits: whether its process dies there."""
 
     # What happened
 

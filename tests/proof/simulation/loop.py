@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any
 
-from tests.proof.simulation.hub import Hub, Process
+from tests.proof.simulation.hub import Hub, Killed, Process
 
 __all__ = ["Loop", "run_loop"]
 
@@ -46,12 +47,28 @@ class _Selector:
 
 
 class Loop(asyncio.BaseEventLoop):
-    """One process's event loop."""
+    """One process's event loop. The process may die at any step of it: what follows an await is not done then."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, process: Process) -> None:
         super().__init__()
-        self._hub = hub
+        self._hub, self._process = hub, process
         self._selector = _Selector(hub)
+        self._undone: list[Callable[..., object]] = []
+        """What the dead would have done next: kept, so that it can be put away in order."""
+
+    def _call_soon(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> Any:
+        return super()._call_soon(self._step, (callback, *args), context)  # type: ignore[misc]
+
+    def _step(self, callback: Callable[..., object], *args: Any) -> None:
+        if not self._process.dead and self._hub.strikes():
+            with contextlib.suppress(Killed):
+                self._hub.kill(self._process)
+        if self._process.dead:
+            self._undone.append(callback)
+        else:
+            callback(*args)
 
     def time(self) -> float:
         return self._hub.now
@@ -65,7 +82,7 @@ class Loop(asyncio.BaseEventLoop):
 
 def run_loop(hub: Hub, process: Process, work: Coroutine[Any, Any, object]) -> None:
     """Run this to its end in the thread that calls; if the process is killed, nothing of it is left."""
-    loop = Loop(hub)
+    loop = Loop(hub, process)
     process.after_death.append(lambda: _leave_nothing(loop))
     loop.run_until_complete(work)
 

@@ -11,7 +11,7 @@ from tenure.errors import StoreUnavailable
 if TYPE_CHECKING:
     from tests.proof.simulation.world import World
 
-__all__ = ["operate", "produce"]
+__all__ = ["each_sort", "operate", "produce"]
 
 _ENDS = ("done",) * 12 + ("bury", "cancel", "snooze", "release", "retry")
 _QUEUES = ("default", "mail", "bulk")
@@ -69,6 +69,23 @@ def produce(world: World, draw: random.Random, until: float) -> None:
                 if k != "orderly"
             ]
             world.enqueue_many(jobs)
+
+
+def each_sort(world: World) -> None:
+    """One job of each sort, some that end otherwise than well, a group, one that waits and one that is asked to cancel."""
+    for end in ("done", "bury", "cancel", "snooze", "release", "retry"):
+        world.enqueue("work", {"steps": [0.1], "fail": int(end == "done"), "end": end})
+    for seconds in (0.2, 0.0, 0.1):
+        world.enqueue("orderly", {"seconds": seconds}, group="group")
+    for kind, payload in (
+        ("thread", {"seconds": 0.4}), ("chain", {"left": 1}), ("jam", {"seconds": 0.3}), ("apart", {"seconds": 0.3}),
+        ("slow", {"seconds": 30.0}), ("poison", {"seconds": 0.1}),
+    ):  # fmt: skip
+        world.enqueue(kind, payload)
+    world.enqueue("work", {"steps": []}, delay=20, unique="key")
+    world.enqueue("slow", {"seconds": 8.0})
+    world.hub.sleep(5.0)
+    world.open(world.host, rough=False).cancel(world.acked[-1])
 
 
 def operate(world: World, draw: random.Random, until: float) -> None:

@@ -32,8 +32,11 @@ class Played:
     gone: int
     losses: int
     kills: int
-    faults: int
+    faults: tuple[tuple[str, int], ...]
+    """How many of each sort."""
     refused: int
+    steps: int
+    """How often an event loop went on after an await."""
 
 
 class _Loud(logging.Handler):
@@ -64,12 +67,12 @@ def _quiet(hub: Hub) -> Iterator[None]:
         log.setLevel(before[0])
 
 
-def play(seed: str) -> Played:
-    """One run of one seed, and what must hold at its end."""
+def play(seed: str, fatal: int | None = None) -> Played:
+    """One run of one seed, and what must hold at its end: an hour, or a calm scene in which somebody dies at the step `fatal`."""
     with ExitStack() as stack:
         memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenure-", dir=memory)))
-        world = World(seed, folder)
+        world = World(seed, folder, fatal)
         stack.callback(world.database.close)
         stage.world = world
         stack.enter_context(_quiet(world.hub))
@@ -86,7 +89,6 @@ def play(seed: str) -> Played:
             ("tenure.worker.lease._LONGEST", 15.0),
             ("tenure.worker.lease._PROGRESS_EVERY", 15.0),
             ("tenure.worker.lease.memory", lambda: 0),
-            ("tenure.worker.lease._version", lambda: None),
             ("tenure.worker.claim._FULL", 2.0),
             ("tenure.worker.claim._UNSTEADY", 1.0),
             ("tenure.worker.drain._LOOK", 0.2),
@@ -108,8 +110,9 @@ def play(seed: str) -> Played:
         world.hub.told,
         *verdict,
         world.fleet.kills,
-        sum(world.weather.met.values()),
+        tuple(sorted(world.weather.met.items())),
         world.database.refused,
+        world.steps,
     )
 
 

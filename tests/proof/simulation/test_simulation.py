@@ -19,6 +19,9 @@ from tests.support.child import run_child
 
 CHUNKS = depth.of(test=15, proof=40)
 HOURS_EACH = depth.of(test=10, proof=25)
+_PARTS = depth.of(test=2, proof=8)
+_STRIDE = depth.of(test=8, proof=1)
+"""In the proof every step is one to die at."""
 _PLANTED = 60
 """How many hours a planted fault may go unnoticed."""
 
@@ -31,9 +34,23 @@ def test_after_an_hour_of_faults_every_job_has_ended_as_it_should(
     for hour in range(HOURS_EACH):
         played = play(f"{seed}-{chunk}-{hour}")
         tally(
-            hours=1, jobs=played.jobs, simulated_kills=played.kills, faults=played.faults, refused_settles=played.refused,
-            losses=played.losses, taken_by_retention=played.gone,
+            hours=1, jobs=played.jobs, simulated_kills=played.kills, refused_settles=played.refused, losses=played.losses,
+            taken_by_retention=played.gone, steps=played.steps,
         )  # fmt: skip
+        tally(**{sort.replace(" ", "_"): count for sort, count in played.faults})
+
+
+@pytest.mark.timeout(depth.of(test=120, proof=600))
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_whoever_dies_at_whatever_step_between_two_awaits_every_job_ends_as_it_should(
+    part: int, seed: int, tally: Tally
+) -> None:
+    """The same scene again and again, with a worker or a child of one killed one step later each time."""
+    steps = play(f"{seed}-calm", fatal=0).steps
+    for fatal in range(1 + part, steps + 1, _PARTS * _STRIDE):
+        played = play(f"{seed}-calm", fatal=fatal)
+        assert dict(played.faults)["killed at an await"] == 1
+        tally(crash_points=1, jobs=played.jobs, losses=played.losses)
 
 
 @pytest.mark.parametrize("name", list(PLANTS)[:: depth.of(test=4, proof=1)])

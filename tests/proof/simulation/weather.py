@@ -9,8 +9,6 @@ from tests.proof.simulation.hub import Hub
 
 __all__ = ["Weather"]
 
-_FAULTS = ("refused", "lost", "killed before", "killed after", "late", "twice", "twice later")
-
 
 @dataclass
 class Weather:
@@ -28,7 +26,7 @@ class Weather:
         draw = self.chance
         worst = {
             "refused": 0.006, "lost": 0.006, "killed before": 0.0012, "killed after": 0.0012, "late": 0.005, "twice": 0.015,
-            "twice later": 0.015,
+            "twice later": 0.015, "killed at an await": 0.0004,
         }  # fmt: skip
         # Some runs meet one sort of fault only, some none of a sort, some all.
         self._often = {what: most * draw.choice((0.0, 0.3, 1.0, 1.0)) for what, most in worst.items()}

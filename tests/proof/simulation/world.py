@@ -16,7 +16,7 @@ from tenure.janitor.settings import Kept
 from tests.proof.simulation.doubles import Flag
 from tests.proof.simulation.fleet import Fleet
 from tests.proof.simulation.hub import Hub, Killed, Process
-from tests.proof.simulation.people import operate, produce
+from tests.proof.simulation.people import each_sort, operate, produce
 from tests.proof.simulation.store import Database, RoughStore, SimQueue
 from tests.proof.simulation.weather import Weather
 
@@ -52,9 +52,12 @@ class Run:
 class World:
     """Everything there is in one run."""
 
-    def __init__(self, seed: str, folder: Path) -> None:
+    def __init__(self, seed: str, folder: Path, fatal: int | None = None) -> None:
         self.seed, self.folder = seed, folder
+        self.fatal, self.steps = fatal, 0
+        """At which step of its event loop a worker dies, in a calm scene; None: a whole hour with its weather."""
         self.hub = Hub(f"{seed}-hub")
+        self.hub.strikes = self._strikes
         self.chance = random.Random(f"{seed}-world")
         self.weather = Weather(self.hub, random.Random(f"{seed}-weather"))
         self.kept = _drawn(random.Random(f"{seed}-retention"))
@@ -71,10 +74,20 @@ class World:
         """By how much the clock was set back: who came later may then stand before others in its group, by the time it was due."""
         self.rested_at = 0.0
         """When everything had come to rest, on the machine's clock: what a schedule fires after that may find nobody left."""
+        self._fair_since = 0.0
         self._ids = 0
         self.pause = self.chance.choice((60.0, 90.0, 150.0))
         self.fleet = Fleet(self)
         self._ended = Flag(self.hub)
+
+    def _strikes(self) -> bool:
+        """Whether whoever is between two awaits dies there."""
+        self.steps += 1
+        if self.fatal is None:
+            return self.weather.meets("killed at an await")
+        if self.steps == self.fatal:
+            self.weather.count("killed at an await")
+        return self.steps == self.fatal
 
     # Time and names
 
@@ -168,10 +181,33 @@ class World:
                 by = self.chance.choice((-HOUR, -60.0, -5.0, 5.0, 60.0, HOUR))
                 self.wall_ahead += by
                 self.behind += max(0.0, -by)
-                self.weather.count(f"the clock jumps by {by:g} s")
+                self.weather.count("clock jumped")
 
     def live(self) -> None:
         """The hour, then fair weather until everything is at rest."""
+        hub = self.hub
+        if self.fatal is None:
+            self._through_the_hour()
+        else:
+            self._calmly()
+        while self.database.see("SELECT 1 FROM tenure_jobs WHERE finished_at IS NULL LIMIT 1"):
+            hub.sleep(10.0)
+            # What was due when the clock was set back is due so much later.
+            assert hub.now < self._fair_since + _REST + self.behind, f"never at rest: {self.left()}"
+        self.rested_at = self.wall()
+        self.fleet.leave()
+        self._ended.set()
+
+    def _calmly(self) -> None:
+        """A job of each sort, two workers, and no weather at all."""
+        self.weather.clear = True
+        self._fair_since = self.hub.now
+        for place in range(2):
+            self.hub.spawn(self.host, lambda place=place: self.fleet.supervise(place))  # type: ignore[misc]
+        self.hub.sleep(1.0)
+        each_sort(self)
+
+    def _through_the_hour(self) -> None:
         hub, end = self.hub, self.hub.now + HOUR
         for place in range(self.chance.choice((1, 2, 3))):
             hub.spawn(self.host, lambda place=place: self.fleet.supervise(place))  # type: ignore[misc]
@@ -181,14 +217,8 @@ class World:
         hub.sleep(HOUR)
         self.weather.clear = True
         hub.tell("the weather is fair")
+        self._fair_since = hub.now
         hub.sleep(120.0)  # the operator resumes what was paused, and what producers still try is done with
-        while self.database.see("SELECT 1 FROM tenure_jobs WHERE finished_at IS NULL LIMIT 1"):
-            hub.sleep(10.0)
-            # What was due when the clock was set back is due so much later.
-            assert hub.now < end + _REST + self.behind, f"never at rest: {self.left()}"
-        self.rested_at = self.wall()
-        self.fleet.leave()
-        self._ended.set()
 
     def left(self) -> list[Any]:
         """What has not ended."""

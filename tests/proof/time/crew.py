@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tests.support.workers import Scene, WorkerProcess, until
 __all__ = ["Crew"]
 
 _LOST = re.compile(
-    r"its claim was lost, so \w+ counts for nothing|its claim is lost; its handler is told to stop"
+    r"job (\S+): (?:its claim was lost, so \w+ counts for nothing|its claim is lost; its handler is told to stop)"
 )
 _SLOTS = 4
 
@@ -70,6 +71,10 @@ class Crew:
             before = self._seen(worker)
             until(lambda w=worker, b=before: self._seen(w) != b)  # type: ignore[misc]
 
+    def beats_ahead(self) -> float:
+        """By how many seconds the last beat of all is ahead of this clock."""
+        return max(map(self._seen, self.workers)) / 1_000_000 - time.time()
+
     def _seen(self, worker: WorkerProcess) -> int:
         rows = self.scene.sql("SELECT id, seen_at FROM tenure.workers")
         return max((seen for name, seen in rows if name.split(":")[1] == str(worker.pid)), default=0)
@@ -82,9 +87,25 @@ class Crew:
         new.rename(self.scene.folder / name)
 
     def refused(self) -> int:
-        """How many claims were lost, and their workers told."""
+        """How often a worker was told that a claim was lost."""
+        return len(self._refusals())
+
+    def told_lost(self) -> set[str]:
+        """The jobs whose handlers were told that they had lost their claims."""
+        return set(self._refusals())
+
+    def crashes(self) -> list[tuple[object, ...]]:
+        """What the store tells of crashes."""
+        return list(self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'"))
+
+    def ahead(self) -> float:
+        """By how many seconds a worker's clock was ahead of this one, at the most, as its handlers saw it."""
+        noted = self.scene.folder / "clocks"
+        return max((float(line) - time.time() for line in noted.read_text().split()), default=0.0)
+
+    def _refusals(self) -> list[str]:
         logs: list[Path] = [worker._log for worker in self.workers]
-        return sum(len(_LOST.findall(log.read_text(errors="replace"))) for log in logs)
+        return [job for log in logs for job in _LOST.findall(log.read_text(errors="replace"))]
 
     def balances(self, *, lost: int = 0, within: float = 90.0) -> Balance:
         """Wait for the end of every job; all are done, none has crashed, and the store is sound.
@@ -100,8 +121,7 @@ class Crew:
             lost=lambda _: lost,
             allow=("done",),
         )
-        blamed = self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'")
-        assert (sums.crashes, blamed) == (0, []), f"somebody was blamed: {blamed[:3]}"
+        assert (sums.crashes, self.crashes()) == (0, []), f"somebody was blamed: {self.crashes()[:3]}"
         attempts = {job.attempt for job in self.scene.jobs(self.acks.read())}
         assert attempts == {1}, "a lost lease burnt an attempt"
         # Whatever ran again was taken from somebody, who was told.

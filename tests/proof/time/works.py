@@ -60,6 +60,9 @@ _move_clock()
 
 @app.job
 async def takes(ctx: tenure.Context, seconds: float) -> None:
-    """Takes so long."""
-    Effects(Path(os.environ["SCENE"]) / "effects").add(ctx.claim)
+    """Takes so long; what the clock shows is put down."""
+    folder = Path(os.environ["SCENE"])
+    Effects(folder / "effects").add(ctx.claim)
+    with (folder / "clocks").open("a") as clocks:
+        clocks.write(f"{time.time()}\n")
     await asyncio.sleep(seconds)

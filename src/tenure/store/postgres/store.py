@@ -125,7 +125,7 @@ class PostgresStore:
             self._give_back(runner)
         return stored
 
-    def watch(self, *, test_every: float = 60.0, test_within: float = 5.0) -> Watch:
+    def watch(self, *, test_every: float = 30.0, test_within: float = 5.0) -> Watch:
         """A new ear for commits, on a connection of its own where the place has one to listen on."""
         if self._closed:
             raise UsageError("this queue is closed; open it again")
