@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("store", "worker")
 SLOW = 1.3
 """How many times the run's median canary one may take before its round is marked."""
+SLOW_DISK = 2.0
+"""The same for the disk, which differs more."""
 _HEAD = "| store | what | ratio | wanted | |\n|---|---|--:|--:|---|\n"
 _TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)+")
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n\n)(.*?)(\n<!-- end of figures -->\n)", re.DOTALL)
@@ -73,16 +75,14 @@ def verdicts(kept: Kept) -> str:
 def cells(kept: Kept) -> str:
     """What every contestant did at every piece of work: the median of the rounds' figures, and their range."""
     titles, works = _titles(kept), {work.name: work.title for work in WORKS}
-    usual = statistics.median(
-        c for row in kept["cells"].values() for cell in row.values() for c in cell["canaries"]
-    )
+    usual, disk = _usual(kept, "canaries"), _usual(kept, "disks")
     head = f"| what is measured | {' | '.join(titles.values())} |"
     rows = []
     failed = [f"- {name} took no part: {_one_line(why)}" for name, why in kept["absent"].items()]
     for work, row in kept["cells"].items():
         for figure in _figures(work, row):
             title = f"{works.get(work, work)}: {_UNITS.get(figure, figure)}"
-            rows.append(f"| {title} | {' | '.join(_cell(row.get(n), figure, usual) for n in titles)} |")
+            rows.append(f"| {title} | {' | '.join(_cell(row.get(n), figure, usual, disk) for n in titles)} |")
         failed += [
             f"- {titles[name]} failed at *{works.get(work, work)}*: {_one_line(cell['failed'])}"
             for name, cell in row.items()
@@ -92,6 +92,8 @@ def cells(kept: Kept) -> str:
         f"Each ° is a round before which the canary took more than {SLOW} times its median of the whole run"
         f" ({usual * 1000:.1f} ms): the machine was slower then."
     )
+    if disk:
+        note += f" Each * is one before which the disk took more than {SLOW_DISK} times as long as usual ({disk * 1000:.2f} ms) for a page."
     return _lines(head, _rule(head), *rows, "", note, *(["", *failed] if failed else []))
 
 
@@ -101,10 +103,17 @@ def _figures(work: str, row: Kept) -> list[str]:
     return [f for f in found if f != "rss" or work in _WEIGHED] or ["rate"]
 
 
-def _cell(cell: Kept | None, figure: str, usual: float) -> str:
+def _usual(kept: Kept, name: str) -> float:
+    """The median of what was noted beside all cells."""
+    found = [c for row in kept["cells"].values() for cell in row.values() for c in cell.get(name, ())]
+    return statistics.median(found) if found else 0.0
+
+
+def _cell(cell: Kept | None, figure: str, usual: float, disk: float) -> str:
     if cell is None:
         return ""
     slow = "".join("°" for canary in cell["canaries"] if canary > usual * SLOW)
+    slow += "".join("\\*" for one in cell.get("disks", ()) if one > disk * SLOW_DISK)
     values = [r[figure] for r in cell["rounds"] if figure in r]
     if cell["failed"]:
         return f"failed {slow}".rstrip()

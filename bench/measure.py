@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cell", "Report", "canary", "interleave", "mark", "said", "say"]
+__all__ = ["Cell", "Report", "canary", "disk_canary", "interleave", "mark", "said", "say"]
 
 RESULTS = Path(__file__).parent / "results"
 STORES = {"postgres": "PostgreSQL", "sqlite": "SQLite"}
@@ -21,6 +23,8 @@ SLACK = 0.15
 """How much worse than the kept one a quick run's ratio may be before it is told."""
 LEAST = 0.01
 """A difference below this one is not told: no table would show it."""
+_PAGES = 15
+"""How many durable writes tell how fast the disk is."""
 
 
 @dataclass
@@ -42,6 +46,18 @@ def canary() -> float:
     for i in range(400_000):
         total += i * i % 7
     return time.perf_counter() - start
+
+
+def disk_canary() -> float:
+    """Seconds for a durable write of a page, the median of a few: how fast the disk is right now."""
+    spent = []
+    with tempfile.NamedTemporaryFile() as file:
+        for _ in range(_PAGES):
+            start = time.perf_counter()
+            os.pwrite(file.fileno(), b"x" * 8_192, 0)
+            os.fdatasync(file.fileno())
+            spent.append(time.perf_counter() - start)
+    return statistics.median(spent)
 
 
 def interleave(rounds: int, **work: Callable[[], float]) -> dict[str, Cell]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bench.measure import RESULTS, canary, say
+from bench.measure import RESULTS, canary, disk_canary, say
 from bench.peers.contestants import Contestant
 from bench.peers.driver import Driver, Failed
 from bench.peers.environments import Missing
@@ -37,6 +37,8 @@ class Cell:
 
     rounds: list[Figures] = field(default_factory=list)
     canaries: list[float] = field(default_factory=list)
+    disks: list[float] = field(default_factory=list)
+    """The same for the disk."""
     failed: str = ""
 
     def median(self, figure: str) -> float | None:
@@ -115,8 +117,8 @@ class Arena:
     def do(self, work: Work) -> None:
         """One piece of work, by everyone who can, round by round."""
         able = [d for d in self.drivers.values() if work.ability in d.contestant.works]
-        most = self.sizes.rounds if (time.monotonic() - self.began) / 60 < _ENOUGH else 1
-        rounds = {d: min(most, _rounds(work, d) or most) for d in able}
+        usual = self.sizes.rounds if (time.monotonic() - self.began) / 60 < _ENOUGH else 1
+        rounds = {d: 1 if usual == 1 else _rounds(work, d) or usual for d in able}
         cells = self.cells.setdefault(work.name, {d.contestant.name: Cell() for d in able})
         say(f"{work.title}")
         began, done = time.monotonic(), 0
@@ -133,6 +135,7 @@ class Arena:
         if cell.failed:
             return
         cell.canaries.append(canary())
+        cell.disks.append(disk_canary())
         try:
             cell.rounds.append(work.do(driver, self.sizes, self.paces[driver.contestant.name]))
         except Exception as why:
@@ -161,6 +164,7 @@ class Arena:
                     name: {
                         "failed": cell.failed,
                         "canaries": [round(c, 4) for c in cell.canaries],
+                        "disks": [round(d, 6) for d in cell.disks],
                         "rounds": [{k: round(v, 4) for k, v in r.items()} for r in cell.rounds],
                     }
                     for name, cell in cells.items()

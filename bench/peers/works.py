@@ -324,7 +324,7 @@ def _shaped(
 
 
 WORKS: tuple[Work, ...] = (
-    Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1)),
+    Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1), rounds=5),
     Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64)),
     Work("bulk", "bulk enqueue of 100,000", "bulk", bulk),
     Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few)),
@@ -336,8 +336,8 @@ WORKS: tuple[Work, ...] = (
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
     Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1),
     Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished),
-    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=2),
-    Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=2),
+    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=1),
+    Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=1),
     Work("drain2_few", "drain of 20,000, two workers", "drain", _drain(lambda s: s.few, processes=2), rounds=1),
     Work(
         "threaded2", "sync handlers, 20,000, two workers", "threaded",

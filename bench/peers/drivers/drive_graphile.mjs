@@ -4,8 +4,11 @@
 // delay (ms that completions wait for company). The project's own measurement has 24, 25, 500 and 0. A finished job's
 // row is deleted.
 
+import { EventEmitter } from "node:events";
+
 import {
   answerLeft,
+  begin,
   drive,
   enqueueChunks,
   enqueueEach,
@@ -114,8 +117,12 @@ async function work({ url, settings, begun, out }) {
     logger: await silence(),
     ...(local && { localQueue: { size: local }, completeJobBatchDelay: delay, failJobBatchDelay: delay }),
   };
+  // With a local queue thousands of jobs are fetched before the first of them is begun.
+  const events = new EventEmitter();
+  events.once("worker:getJob:start", () => begin(begun));
   await workUntilTerm(async () => {
     const runner = await run({
+      events,
       preset: { extends: [WorkerPreset], worker },
       taskList: { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) },
       // Its own handler ends the process by the signal, which is not exit 0.

@@ -6,6 +6,7 @@
 
 import {
   answerLeft,
+  begin,
   drive,
   enqueueChunks,
   enqueueEach,
@@ -114,6 +115,7 @@ async function work({ url, settings, begun, out }) {
   await workUntilTerm(async () => {
     const boss = await open(url, { max: pool, useListenNotify: true });
     const { failing, ...others } = handlers({ begun, out });
+    begin(begun);
     for (const [kind, handle] of Object.entries(others)) {
       const fitting = { ...options, ...(await inGroups(boss, url, kind, options.batchSize)) };
       await boss.work(kind, fitting, (jobs) => Promise.all(jobs.map((job) => handle(job.data))));

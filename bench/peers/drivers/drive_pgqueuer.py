@@ -95,9 +95,11 @@ async def _work(terms: Terms) -> None:
     settings = dict(terms["settings"])
     async with asyncpg.create_pool(terms["url"], min_size=2, max_size=settings.pop("pool", 4)) as pool:
         queue = PgQueuer.from_asyncpg_pool(pool)
-        _register(queue, Begun(terms["begun"]), Stamps(terms["out"]))
+        begun = Begun(terms["begun"])
+        _register(queue, begun, Stamps(terms["out"]))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
         ready()
+        begun()
         await queue.run(**settings)
 
 

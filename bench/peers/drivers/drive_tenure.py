@@ -22,6 +22,7 @@ def make_app(terms: Terms) -> tenure.App:
     """The kinds that every worker of the arena knows."""
     app = tenure.App(terms["url"])
     begun, stamps = Begun(terms.get("begun", "")), Stamps(terms.get("out", ""))
+    app.listeners.add(lambda _: begun(), tenure.events.WorkerStarted)
 
     @app.job
     async def noop(n: int, pad: str) -> None:  # noqa: ARG001

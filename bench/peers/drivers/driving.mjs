@@ -105,14 +105,19 @@ export async function enqueuePaced({ kind, count, gap }, send) {
   return { count };
 }
 
+let first = true;
+
+/** Tells once, in a file of this process's own, when it first asked for jobs, or where that is not told, had the first. */
+export function begin(begun) {
+  if (!first) return;
+  first = false;
+  writeFileSync(`${begun}-${process.pid}`, String(now()));
+}
+
 /** What to do with a job's payload and the number of its attempt, by kind. */
 export function handlers({ begun, out }) {
   const file = out ? openSync(out, "a") : undefined;
-  let first = true;
-  const stamp = () => {
-    first = false;
-    writeFileSync(`${begun}-${process.pid}`, String(now()));
-  };
+  const stamp = () => begin(begun);
   return {
     noop: async () => {
       if (first) stamp();

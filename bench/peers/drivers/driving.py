@@ -46,7 +46,10 @@ _LEAD = 0.1
 
 
 class Begun:
-    """Tells once per process, in a file of its own, when its first job began; callers look at `done` first."""
+    """Tells once per process, in a file of its own, when it first asked for jobs, or where that is not told, when its first began.
+
+    Callers look at `done` first.
+    """
 
     __slots__ = ("_path", "done")
 
