@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
+import pytest
+
 import tenure
 from tests.cli.desk import Desk, dead
 
@@ -12,12 +17,12 @@ def test_pending_jobs_are_cancelled_and_running_ones_are_asked(desk: Desk) -> No
         q.claim()
         made = [q.enqueue("send").id for _ in range(3)]
         [died] = dead(q, 1, kind="other")
-    told = desk.run("cancel", "kind:*", "--yes", "--reason", "enough")
+    told = desk.run("cancel", "kind:*", "--yes", "--reason", "-why:enough")
     assert (told.code, told.out) == (0, "3 cancelled, 1 asked\n")
     with desk.queue() as q:
         jobs = {job.id: job for job in q.list()}
     assert {jobs[i].state for i in made} == {"cancelled"}
-    assert {jobs[i].reason for i in made} == {"enough"}
+    assert {jobs[i].reason for i in made} == {"-why:enough"}
     assert jobs[running].cancel_asked_at is not None
     assert jobs[died].state == "dead"
 
@@ -61,6 +66,40 @@ def test_purging_is_never_done_unasked(desk: Desk) -> None:
     assert "the filter is empty" in desk.run("purge", " ", "--yes").err
     with desk.queue() as q:
         assert q.count().total == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "past", "trigger"),
+    [
+        ("cancel", "cancelled", "UPDATE ON tenure_jobs WHEN (SELECT count(*) FROM tenure_jobs WHERE state = 'cancelled') = 500"),
+        ("purge", "purged", "DELETE ON tenure_jobs WHEN (SELECT count(*) FROM tenure_jobs) = 10"),
+    ],
+)  # fmt: skip
+def test_interrupted_it_goes_on_exactly_where_it_stopped(
+    desk: Desk, verb: str, past: str, trigger: str
+) -> None:
+    with desk.queue() as q:
+        if verb == "purge":
+            dead(q, 510)
+        else:
+            q.enqueue_many([tenure.NewJob(kind="send") for _ in range(510)])
+    with closing(sqlite3.connect(desk.folder / "jobs.db")) as store:
+        store.execute(f"CREATE TRIGGER no BEFORE {trigger} BEGIN SELECT RAISE(ABORT, 'out of ink'); END")
+        first = desk.run(verb, "kind:send", "--yes", "--json")
+        assert (first.code, first.json[past], first.json["interrupted"]) == (1, 500, True)
+        assert f"the same command with --after {first.json['after']} goes on" in first.err
+        store.execute("DROP TRIGGER no")
+    with desk.queue() as q:  # what matches anew meanwhile
+        if verb == "purge":
+            [other] = dead(q, 1)
+        else:
+            [done] = q.list(tenure.Filter(states=["cancelled"]), limit=1)
+            other = done.id
+            assert q.replay(other) == "replayed"
+    again = desk.run(verb, "kind:send", "--yes", "--json", "--after", first.json["after"])
+    assert (again.code, again.json[past], again.json["interrupted"]) == (0, 10, False)
+    with desk.queue() as q:
+        assert [job.id for job in q.list(tenure.Filter(states=["ready", "dead"]))] == [other]
 
 
 def test_many_are_purged_in_batches_on_postgresql(postgres_desk: Desk) -> None:

@@ -94,7 +94,9 @@ def test_an_app_checks_the_job_and_says_where_it_goes(desk: Desk) -> None:
     assert (job.queue, job.priority, job.payload) == ("mail", 7, {"to": "a"})
 
 
-def test_waiting_tells_the_result(desk: Desk) -> None:
+@pytest.mark.parametrize("which", ["desk", "postgres_desk"])
+def test_waiting_tells_the_result(which: str, request: pytest.FixtureRequest) -> None:
+    desk: Desk = request.getfixturevalue(which)
     with desk.queue() as q, desk.terminal("enqueue", "send", '{"to": "a"}', "--wait") as terminal:
         until_there(desk)
         [claim] = q.claim()
@@ -115,9 +117,10 @@ def test_waiting_for_what_dies_is_an_error_that_says_why(desk: Desk) -> None:
 
 
 def test_waiting_ends_in_time(desk: Desk) -> None:
-    told = desk.run("enqueue", "send", "--wait-for", "50ms")
+    told = desk.run("enqueue", "send", "--wait-for", "50ms", "--json")
     assert told.code == 1
-    assert "has not ended yet" in told.err
+    assert told.json == {"id": told.json["id"], "inserted": True, "state": "ready", "result": None, "error": None}  # fmt: skip
+    assert f"job {told.json['id']} has not ended yet" in told.err
 
 
 def test_it_works_on_postgresql(postgres_desk: Desk) -> None:

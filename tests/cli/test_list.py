@@ -28,7 +28,7 @@ def test_a_filter_narrows_and_its_words_may_stand_in_one_argument_or_several(des
     for words in (
         ["state:dead", "kind:se*", "-kind:other"],
         ["state:dead kind:se* -kind:other"],
-        ["-kind:other", "state:dead"],
+        ["-kind:other", "-payload.orderId:8", "-payload.order-id:8", "-payload.N_2:*", "state:dead"],
     ):
         assert [job["id"] for job in desk.run("list", *words, "--json").lines] == died[::-1]
     assert [job["id"] for job in desk.run("list", died[0], "--json").lines] == died[:1]

@@ -152,3 +152,4 @@ def test_it_works_on_postgresql(postgres_desk: Desk) -> None:
     assert postgres_desk.run("stats", "--json").json["queues"]["default"]["ready"] == 60
     assert postgres_desk.run("workers", "--json").json["id"] == "w"
     assert postgres_desk.run("pause", "default").out == "default is paused; 60 jobs wait there\n"
+    assert postgres_desk.run("resume", "default").out == "default goes on\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -10,8 +11,10 @@ from urllib.parse import urlencode
 import pytest
 
 import tenure
-from tenure.dashboard import DashboardSettings, hash_password, statics
+from tenure.dashboard import Dashboard, DashboardSettings, hash_password, statics
+from tenure.dashboard.masking import Mask
 from tenure.dashboard.passwords import check_password, is_hash
+from tenure.dashboard.settings import MASKED
 from tenure.dashboard.throttle import Throttle
 from tests.dashboard.house import OPERATOR, VIEWER, Answer, House, Served
 
@@ -33,6 +36,13 @@ def log_in(served: Served, password: str, **headers: str) -> Answer:
     """The form, as a browser sends it."""
     given = {"Content-Type": "application/x-www-form-urlencoded", **headers}
     return served.ask("POST", "/login", urlencode({"password": password}).encode(), given)
+
+
+def stand_still(served: Served) -> None:
+    """No time goes by for those who have to wait."""
+    assert isinstance(served.app, Dashboard)
+    access = served.app._desk.access
+    access.logins, access._tokens = Throttle(lambda: 0.0), Throttle(lambda: 0.0)
 
 
 def posted(served: Served, headers: dict[str, str | None], token: str | None = None) -> Answer:
@@ -116,6 +126,23 @@ def test_a_wrong_password_is_told_kept_and_slowed_down(light: House) -> None:
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert log_in(served, OPERATOR).status == 429
     assert {one.said for one in light.q.audits()} == {"refused"}
+
+
+def test_many_passwords_at_once_are_no_more_than_many_in_turn(light: House) -> None:
+    served = light.serve(DashboardSettings(operator_password=HASH))
+    stand_still(served)
+    with ThreadPoolExecutor(12) as guessing:
+        answers = list(guessing.map(lambda n: log_in(served, f"wrong {n}").status, range(12)))
+    assert sorted(answers) == [401] * 5 + [429] * 7
+
+
+def test_wrong_tokens_are_slowed_down_and_lock_nobody_out_who_has_the_right_one(light: House) -> None:
+    served = light.guarded()
+    stand_still(served)
+    assert [served.get("/api/me", token="x" * 25).status for _ in range(7)] == [401] * 5 + [429] * 2
+    assert [served.get("/api/me", token=token).status for token in (OPERATOR, VIEWER)] == [200, 200]
+    assert log_in(served, OPERATOR).status == 303
+    assert served.get("/api/me", token="x" * 25).status == 429
 
 
 def test_who_guesses_waits_twice_as_long_each_time_and_is_forgotten_in_the_end() -> None:
@@ -313,6 +340,35 @@ def test_a_viewer_is_shown_stars_where_a_secret_would_be_and_cannot_ask_for_it(h
         assert served.get("/api/jobs", q=asked, token=OPERATOR).status == 200
     assert served.get("/api/jobs", q="payload.to:a*", token=VIEWER).status == 200
     assert served.get("/api/me", token=VIEWER).json["mask"]
+
+
+def test_a_viewer_does_not_read_in_the_audit_what_could_not_be_asked_for(light: House) -> None:
+    job = light.q.enqueue("send").id
+    served = light.guarded()
+    for said in ('state:dead payload.card.token:"t0p, t1p",t2p kind:a', 'payload.token:"t0p', "paylod.token:t0p", "payload.to:a@b.c t0p"):  # fmt: skip
+        served.act("retry", q=said, token=OPERATOR)
+    served.act("enqueue_edited", ids=[job], payload='{"token": "t0p"', token=OPERATOR)
+    served.act("pause", name="my mail", token=OPERATOR)
+    light.q.add_audit("cli me@here", "purge", "state:dead payload.to:a@b.c -payload.authToken2:t0p")
+    shown, hidden = (served.get("/api/audit", token=token) for token in (OPERATOR, VIEWER))
+    assert shown.body.count(b"t0p") > 5
+    assert b"t0p" not in hidden.body
+    assert [one["what"] for one in reversed(hidden.json["entries"])] == [
+        "state:dead payload.card.token:*** kind:a", "***", "paylod.token:***", "***", f"id:{job}", "my mail",
+        "state:dead payload.to:a@b.c -payload.authToken2:***",
+    ]  # fmt: skip
+
+
+def test_what_is_masked_is_told_by_the_words_of_its_name() -> None:
+    mask = Mask(MASKED)
+    hidden = (
+        "apiKey api_key API-KEY apikey apiKeys access_token accesstoken my_accesstoken tokens authToken2 oauth2Token userPassword"
+        " userpassword PASSWORD Set-Cookie cardNumber card_numbers ssn userSSN ssns cvv2 iban_of"
+    )
+    assert [name for name in hidden.split() if not mask.hides(name)] == []
+    shown = "business_name businessName businessname class_name process_name address_number max_tokens maxTokens n_tokens to"
+    assert [name for name in shown.split() if mask.hides(name)] == []
+    assert Mask(["apikey"]).hides("x-api-key")
 
 
 def test_what_is_masked_is_a_setting(light: House) -> None:

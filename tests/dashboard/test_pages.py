@@ -17,7 +17,8 @@ import tenure.gateway
 from tenure.dashboard.rows import commands_of
 from tenure.testing.telegram import FakeTelegram
 from tests.dashboard.house import House, Served
-from tests.gateway.signing import settings_of
+from tests.gateway.house import House as GatewayHouse
+from tests.gateway.signing import body_of, headers_of, settings_of
 
 ROW = {
     *("id", "state", "kind", "queue", "priority", "attempt", "max_attempts", "created_at", "run_at", "started_at"),
@@ -87,9 +88,10 @@ def test_what_indexes_know_is_counted_by_them(page: Served, house: House, asked:
 
 
 def test_the_last_jobs_of_a_schedule_are_told_with_it(page: Served, house: House) -> None:
-    house.q.schedule("digest", "@daily", "send_digest")
-    house.q.schedule("other", "@daily", "send_digest")
+    house.q.schedule("digest", "@daily", "send_*")
+    house.q.schedule("other", "@daily", "send_*")
     made = page.act("run_cron", name="digest").json["said"].split()[-1]
+    house.q.enqueue_many([tenure.NewJob(kind="send_mail") for _ in range(60)])  # of another kind, star or not
     runs = {one["name"]: one["runs"] for one in page.get("/api/cron").json["schedules"]}
     assert [(row["id"], row["state"]) for row in runs["digest"]] == [(made, "ready")]
     assert runs["other"] == []
@@ -264,6 +266,22 @@ def test_the_system_tells_of_the_webhooks_of_a_gateway_in_this_process(light: Ho
     assert webhook["found"] == "telegram: Telegram sends its updates nowhere, 0 updates wait there"
     assert token.partition(":")[2].encode() not in answer.body
     assert not [one for one in light.serve().get("/api/system").json["findings"] if one["check"] == "webhook"]
+
+
+def test_what_gateways_elsewhere_noted_in_the_store_is_told(page: Served, house: House) -> None:
+    elsewhere = GatewayHouse(house.app.url)
+    served = elsewhere.serve(settings_of("github"), settings_of("stripe"))
+    body = body_of("github")
+    assert [served.post("github", body, given).status for given in (headers_of("github", body), {}, {})] == [200, 401, 401]  # fmt: skip
+    elsewhere.close()  # who leaves tells what it has not told yet
+    told = page.get("/api/webhooks").json
+    [source] = told["sources"]
+    assert not told["served"]
+    assert (source["slug"], source["status"], source["reason"], source["rejects"]) == ("github", 401, "no signature", {"no signature": 2})  # fmt: skip
+    now = datetime.now(UTC)
+    assert now > datetime.fromisoformat(source["at"]) >= datetime.fromisoformat(source["taken_at"]) > now - timedelta(hours=1)  # fmt: skip
+    [finding] = [one for one in page.get("/api/system").json["findings"] if one["check"] == "deliveries"]
+    assert "answered 401 (no signature)" in finding["found"]
 
 
 def test_a_store_that_is_away_is_503_and_says_so(light: House) -> None:

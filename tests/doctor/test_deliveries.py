@@ -48,6 +48,8 @@ def test_a_source_is_told_with_its_last_request_its_answer_and_what_was_rejected
     later = found(house, served, lambda: machine_micros() + 2 * 3_600_000_000)
     assert [one.level for one in later if "github" in one.found] == ["ok"]
     assert "none rejected in the last hour" in later[0].found + later[1].found
+    [known] = [one for one in examine(house.url) if one.check == "deliveries"]  # without its settings
+    assert known.found.startswith("github: the last request ")
 
 
 def test_nothing_but_rejects_is_worth_a_warning(house: House) -> None:

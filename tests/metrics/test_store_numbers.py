@@ -21,6 +21,11 @@ def test_queues_are_told_by_state_with_the_age_of_their_oldest(
 ) -> None:
     clock = house.stand_still()
     collect(house.app, registry, keep=0)
+    house.queue.enqueue("a", queue="lost", expires_in="1h")
+    [claim] = house.queue.claim()
+    house.queue.settle(claim, tenure.Fail("no"))
+    clock.advance("2h")
+    assert house.queue.expire() == 1  # a death that no handler ended
     house.queue.enqueue("a", queue="mail")
     clock.advance("90s")
     house.queue.enqueue("b", queue="mail")
@@ -28,6 +33,7 @@ def test_queues_are_told_by_state_with_the_age_of_their_oldest(
     house.queue.pause("mail")
     found = scrape(registry)
     assert found.value("tenure_store_up") == 1
+    assert [found.value("tenure_queue_dead", queue=queue) for queue in ("lost", "mail")] == [1, 0]
     assert found.value("tenure_queue_jobs", queue="mail", state="ready") == 2
     assert found.value("tenure_queue_jobs", queue="mail", state="running") == 0
     assert found.value("tenure_queue_jobs", queue="later", state="scheduled") == 1

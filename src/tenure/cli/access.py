@@ -25,7 +25,7 @@ def access_options(function: F) -> F:
         click.option("--password-hash", metavar=_HASH, help="The operators' password, as `tenure dashboard hash` makes it."),
         click.option("--viewer-password-hash", metavar=_HASH, help="The viewers' password."),
         click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name that the dashboard answers to, beside those of this machine. May be given several times."),
-        click.option("--mask", multiple=True, metavar="WORD", help="Hide fields with this in their names from viewers, in place of the words that are known. May be given several times."),
+        click.option("--mask", multiple=True, metavar="WORD", help="Hide fields with this word in their names from viewers, in place of the words that are known. May be given several times."),
         click.option("--mask-operators", is_flag=True, help="Hide them from operators, too."),
     )):  # fmt: skip
         function = option(function)

@@ -62,7 +62,7 @@ def command(
     jq -c . order.json | tenure enqueue import_order -
 
     With --app the kind and its arguments are checked, and its queue, priority and attempts are the kind's own. Prints the id.
-    With --wait its result; then it ends with 1 if the job died, was cancelled, or has not ended in time.
+    With --wait its result; then it ends with 1 if the job died, was cancelled, or has not ended in time (--json tells its state).
     """
     from tenure.duration import parse
     from tenure.errors import FieldError
@@ -129,14 +129,16 @@ def _wait(queue: Queue, enqueued: Enqueued, limit: float | None, *, as_json: boo
 
     if not as_json:
         click.echo(enqueued.id, err=True)
+    late = ""
     try:
         for rest in Rests(limit, enqueued.id):
             job = queue.get(enqueued.id)
             if job is None or job.state in FINISHED:
                 break
             time.sleep(rest)
-    except TimeoutError as late:
-        raise click.ClickException(str(late)) from None
+    except TimeoutError as over:
+        job = queue.get(enqueued.id)
+        late = "" if job is None or job.state in FINISHED else str(over)
     state = "gone" if job is None else job.state.value
     if as_json:
         error = None if job is None else job.error
@@ -144,6 +146,8 @@ def _wait(queue: Queue, enqueued: Enqueued, limit: float | None, *, as_json: boo
         echo_json({**enqueued._asdict(), "state": state, "result": result, "error": error})
     elif job is not None and state == "done":
         click.echo(job.result_text or "null")
+    if late:
+        raise click.ClickException(late)
     if state != "done":
         why = "" if job is None else job.error or job.reason or ""
         raise click.ClickException(f"job {enqueued.id} is {state}{': ' if why else ''}{plain(why)}")

@@ -2,8 +2,8 @@
 
 A request is refused unless its Host is one of ours (so that no name elsewhere can be pointed at this machine), and unless it
 comes with a session, or a token as `Authorization: Bearer`, where one must log in. Where nobody must, it comes from this
-machine and through no proxy. What changes something must come from our own page, by Origin and Sec-Fetch-Site, and carry the
-CSRF token of its session in a header.
+machine, and without the headers by which proxies say that they passed it on. What changes something must come from our own
+page, by Origin and Sec-Fetch-Site, and carry the CSRF token of its session in a header.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenure.dashboard.passwords import check_password
 from tenure.dashboard.settings import LOOPBACK, DashboardSettings, is_loopback
 from tenure.dashboard.throttle import Throttle
 
-__all__ = ["COOKIE", "CSRF", "Access", "Refused", "Role", "Session", "address_of"]
+__all__ = ["COOKIE", "CSRF", "Access", "Refused", "Role", "Session", "Slow", "address_of"]
 
 Role = Literal["operator", "viewer"]
 COOKIE: Final = "tenure_session"
@@ -39,6 +39,13 @@ class Refused(Exception):
         super().__init__(why)
         self.status, self.why = status, why
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+class Slow(Refused):
+    """Of somebody who has failed too often of late, and is to wait for so many seconds."""
+
+    def __init__(self, wait: float) -> None:
+        super().__init__(429, "too many attempts to log in", retry_after=str(int(wait) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,8 @@ class Access:
         self._hosts = {host.lower().strip("[]") for host in (*LOOPBACK, *settings.hosts)}
         self._key = secrets.token_bytes(32)
         self._sessions: dict[str, Session] = {}
-        self.throttle = Throttle()
+        self.logins, self._tokens = Throttle(), Throttle()
+        """Who has failed to log in of late; who has come with a wrong token."""
 
     def check_host(self, request: Request) -> None:
         """421 for a Host that is not ours."""
@@ -128,24 +136,30 @@ class Access:
             raise Refused(403, "without a password or token this dashboard answers its own machine alone")
         return Session("operator", self._csrf("open"), float("inf"))
 
+    def check_rate(self, address: str) -> None:
+        """429 for who has failed to log in too often of late."""
+        _check(self.logins, address)
+
     def _bearer(self, request: Request, token: str) -> Session | None:
-        address = address_of(request)
-        self.check_rate(address)
+        """A right token is let in whatever came before it from its address, where somebody may still use an old one. Wrong ones
+        are slowed down; at sixteen characters and more a token is not found by trying."""
         for role in ("operator", "viewer"):
             known = getattr(self._settings, f"{role}_token")
             if known is not None and _alike(token, known):
                 return Session(role, self._csrf(known), float("inf"))
-        self.throttle.failed(address)
+        address = address_of(request)
+        _check(self._tokens, address)
+        self._tokens.failed(address)
         return None
-
-    def check_rate(self, address: str) -> None:
-        """429 for who has failed to log in too often of late."""
-        wait = self.throttle.wait(address)
-        if wait > 0:
-            raise Refused(429, "too many attempts to log in", retry_after=str(int(wait) + 1))
 
     def _csrf(self, of: str) -> str:
         return hmac.new(self._key, of.encode(), hashlib.sha256).hexdigest()
+
+
+def _check(throttle: Throttle, address: str) -> None:
+    wait = throttle.wait(address)
+    if wait > 0:
+        raise Slow(wait)
 
 
 def address_of(request: Request) -> str:

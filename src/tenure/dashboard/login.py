@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tenure.dashboard.access import COOKIE, Refused, address_of
+from tenure.dashboard.access import COOKIE, Refused, Role, Slow, address_of
 from tenure.dashboard.desk import Desk
 from tenure.errors import TenureError
 
@@ -56,20 +56,16 @@ async def log_in(desk: Desk, request: Request) -> Response:
     access, address = desk.access, address_of(request)
     access.check_origin(request)
     try:
-        access.check_rate(address)
-    except Refused as refused:
-        answer = page("That was wrong too often. Wait a little, then try again.", refused.status)
-        answer.headers["retry-after"] = refused.headers["retry-after"]
+        role = await _role(desk, request)
+    except Slow as slow:
+        answer = page("That was wrong too often. Wait a little, then try again.", slow.status)
+        answer.headers["retry-after"] = slow.headers["retry-after"]
         return answer
-    said = await _password(request)
-    async with desk.checking:
-        role = await asyncio.to_thread(access.role_of, said)
     queue = await desk.queue()
     if role is None:
-        access.throttle.failed(address)
         await queue.add_audit("nobody", "log in", address, said="refused")
         return page("That is not it.", 401)
-    access.throttle.passed(address)
+    access.logins.passed(address)
     await queue.add_audit(f"{role} {address}".strip(), "log in", address)
     answer = RedirectResponse(f"{_root(request)}/", 303)
     answer.set_cookie(
@@ -77,6 +73,18 @@ async def log_in(desk: Desk, request: Request) -> Response:
         secure=request.url.scheme == "https", max_age=int(desk.settings.lasting.total_seconds()),
     )  # fmt: skip
     return answer
+
+
+async def _role(desk: Desk, request: Request) -> Role | None:
+    """The role that the password opens. Who came while others were checked may have failed too often by then; and each try
+    counts from its beginning, so that many at once are no more than many in turn."""
+    access, address = desk.access, address_of(request)
+    access.check_rate(address)
+    said = await _password(request)
+    async with desk.checking:
+        access.check_rate(address)
+        access.logins.failed(address)
+        return await asyncio.to_thread(access.role_of, said)
 
 
 async def log_out(desk: Desk, request: Request, role: str) -> Response:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tenure.errors import FieldError
+from tenure.errors import FieldError, FilterError
 from tenure.filters import Filter
+from tenure.query.fields import PAYLOAD, field_of
+from tenure.query.words import Word, words_of
 
 __all__ = ["Mask"]
 
 STARS: Final = "***"
+_SHORT: Final = 3
+"""So many letters are found in many a word that means nothing by them."""
+_COUNTED: Final = frozenset(("max", "min", "n", "num", "total"))
 
 
 class Mask:
@@ -24,9 +29,16 @@ class Mask:
         return bool(self._words)
 
     def hides(self, name: str) -> bool:
-        """Whether what has this name is hidden."""
+        """Whether what has this name is hidden.
+
+        Names are held against our words by words of their own, however they are written: api_key, apiKey and API-KEYS are all
+        an apikey, business_name is no ssn. A word of more than three letters may be a part of one (accesstoken), and several of
+        something behind max, min, n, num or total are a count (max_tokens).
+        """
         plain = _plain(name)
-        return any(word in plain for word in self._words)
+        near = [word for word in self._words if word in plain]
+        parts = _split(name) if near else []
+        return any(_stands(word, parts) for word in near)
 
     def text(self, text: str | None) -> str | None:
         """JSON text, as it is or with stars in it; what is no JSON cannot be looked into, and is all stars."""
@@ -65,6 +77,25 @@ class Mask:
                 raise FieldError(
                     "filter", "must not ask for a field that is masked", path, "an operator can look for it"
                 )
+
+    def asked(self, text: str) -> str | None:
+        """What may be a filter, with stars for the values that `check` would not let be asked for; None: it is none."""
+        if not self._words:
+            return text
+        try:
+            words = words_of(text)
+        except FilterError:
+            return None
+        for word in reversed(words):
+            if self._asks(word):
+                start = word.values[0].start
+                text = f"{text[:start]}{STARS}{text[word.end :]}"
+        return text
+
+    def _asks(self, word: Word) -> bool:
+        """Whether a word is about what is hidden; a field that is misspelt counts as well."""
+        known = field_of(word.field) is not None and not word.field.startswith(PAYLOAD)
+        return not known and any(self.hides(key) for key in word.field.split("."))
 
     def _back(self, given: Any, old: Any, path: str) -> Any:
         if isinstance(given, dict):
@@ -110,4 +141,36 @@ def _unknown(path: str) -> FieldError:
 
 
 def _plain(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalnum())
+    return "".join(c.lower() for c in name if c.isalnum())
+
+
+def _split(name: str) -> list[str]:
+    """The words of a name, in small letters: what stands between separators, humps and digits, and the digits."""
+    words, last = [""], ""
+    for at, char in enumerate(name):
+        if char.isupper():
+            begins = not last.isupper() or name[at + 1 : at + 2].islower()
+        else:
+            begins = char.isdecimal() != last.isdecimal()
+        if begins or not last.isalnum():
+            words.append("")
+        if char.isalnum():
+            words[-1] += char.lower()
+        last = char
+    return [word for word in words if word]
+
+
+def _stands(word: str, parts: Sequence[str]) -> bool:
+    """Whether a word stands among the words of a name: as some of them in a row, or in one of them."""
+    for at, part in enumerate(parts):
+        counted = at > 0 and parts[at - 1] in _COUNTED
+        if len(word) > _SHORT and word in part and not (counted and part == f"{word}s"):
+            return True
+        run = ""
+        for further in parts[at:]:
+            run += further
+            if run == word or (run == f"{word}s" and not counted):
+                return True
+            if len(run) > len(word):
+                break
+    return not word

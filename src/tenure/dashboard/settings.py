@@ -21,7 +21,7 @@ MASKED: Final = (
     "password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "cookie", "private_key", "credential",
     "card_number", "cvv", "iban", "ssn",
 )  # fmt: skip
-"""A field is masked if one of these is in its name, however it is written."""
+"""A field is masked if one of these is among the words of its name, however it is written (`Mask.hides`)."""
 _SHORTEST: Final = 16
 
 
@@ -38,7 +38,7 @@ class DashboardSettings:
     hosts: tuple[str, ...] = ()
     """Names it answers to, beside those of this machine."""
     mask: tuple[str, ...] = MASKED
-    """Words; fields of payloads, results and requests with one of them in their names are shown to viewers as ***."""
+    """Words; fields of payloads, results and requests with one of them among the words of their names are shown to viewers as ***."""
     mask_operators: bool = False
     session: Duration = "12h"
     """How long a login lasts."""

@@ -19,6 +19,7 @@ from tenure.dashboard.snoozed import snoozed
 from tenure.figures import ErrorGroup
 from tenure.filters import Filter
 from tenure.job import JobId, JobSeen, State
+from tenure.patterns import escape
 from tenure.schedule import ScheduleSeen
 
 __all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "last_jobs", "watched"]
@@ -108,7 +109,7 @@ async def last_jobs(desk: Desk, schedules: Sequence[ScheduleSeen]) -> dict[str, 
 async def _runs(queue: AsyncQueue, one: ScheduleSeen) -> list[JobSeen]:
     """The last jobs that a schedule made: among the newest of all, and among those made when it last fired."""
     found: dict[str, JobSeen] = {}
-    which = Filter(kinds=[one.kind], queues=[one.options.get("queue", "default")])
+    which = Filter(kinds=[escape(one.kind)], queues=[escape(one.options.get("queue", "default"))])
     fired = None if one.fired_at is None else JobId(ended_before(one.fired_at + _MADE))
     for before in (None, fired) if fired is not None else (None,):
         jobs = await queue.list(which, limit=_LISTED, before=before, look=LOOK)

@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.doctor.finding import Finding, count, span
 from tenure.doctor.patient import Patient
-from tenure.gateway.lately import Seen, note_of, rejected, seen_of
+from tenure.gateway.lately import SOURCES, Seen, note_of, rejected, seen_of, sources_of
 from tenure.gateway.settings import GatewaySettings, read
 
 __all__ = ["deliveries"]
@@ -17,14 +17,18 @@ _HOUR: Final = 3_600
 _TAKEN: Final = 200
 
 
-def deliveries(patient: Patient, config: str | GatewaySettings) -> Iterator[Finding]:
-    """Each source of these settings, unless none of them keeps anything in a store."""
-    if isinstance(config, str) and not Path(config).is_file():
+def deliveries(patient: Patient, config: str | GatewaySettings | None) -> Iterator[Finding]:
+    """Each source of these settings, unless none of them keeps anything in a store; without settings, what the store knows of."""
+    now = patient.machine() / 1_000_000
+    if config is None or (isinstance(config, str) and not Path(config).is_file()):
+        for slug in sources_of(patient.queue.note(SOURCES)):
+            known = seen_of(patient.queue.note(note_of(slug)))
+            if known is not None:
+                yield _judge(slug, known, now)
         return
     settings, _ = read(config)
     if not any(source.is_async for source in settings.sources):
         return
-    now = patient.machine() / 1_000_000
     for source in settings.sources:
         seen = seen_of(patient.queue.note(note_of(source.slug)))
         if seen is None:

@@ -44,8 +44,8 @@ def examine(
 ) -> list[Finding]:
     """Everything that was found about the store at this URL, the worst last.
 
-    `config` is a gateway's settings, or names their file: what its sources were sent is told, too, and Telegram is asked about its
-    bots, unless `ask` says not to. `machine` is this machine's clock.
+    `config` is a gateway's settings, or names their file: all of its sources are told of, and Telegram is asked about its bots,
+    unless `ask` says not to; without, the sources that the store knows of. `machine` is this machine's clock.
     """
     known = limits or Limits()
     found = list(_store(url, known, machine, config))
@@ -96,11 +96,10 @@ def _checks(patient: Patient, config: str | GatewaySettings | None) -> Iterator[
         yield "durability", partial(file.durability, place)
         yield "mode", partial(file.mode, place)
     yield from ((name, partial(check, patient)) for name, check in _BOTH)
-    if config is not None:
-        yield "deliveries", partial(_deliveries, patient, config)
+    yield "deliveries", partial(_deliveries, patient, config)
 
 
-def _deliveries(patient: Patient, config: str | GatewaySettings) -> Iterable[Finding]:
+def _deliveries(patient: Patient, config: str | GatewaySettings | None) -> Iterable[Finding]:
     from tenure.doctor.deliveries import deliveries
 
     return deliveries(patient, config)

@@ -1,8 +1,10 @@
-"""What each source was sent lately, told to the store as a note, for whoever has only the store to look at: `tenure doctor`.
+"""What each source was sent lately, told to the store as a note, for whoever has only the store to look at: `tenure doctor`,
+and a dashboard in a process without a gateway.
 
 Counters live in one process. So, some seconds after a request, its gateway puts down beside the jobs when the last one came, how
 it was answered, and what was rejected in the last hour, and why. Several gateways write the same note, each by comparing, so
-that none forgets what another told. It is told behind the answers, never before one; a store that is away hears of it later.
+that none forgets what another told; which sources there are is a note of its own. It is told behind the answers, never before
+one; a store that is away hears of it later.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ from tenure.client.async_queue import AsyncQueue
 from tenure.clock import machine_micros
 from tenure.gateway.counters import Counters
 
-__all__ = ["Lately", "Seen", "note_of", "rejected", "seen_of"]
+__all__ = ["SOURCES", "Lately", "Seen", "note_of", "rejected", "seen_of", "sources_of"]
 
 log = logging.getLogger("tenure.gateway")
+SOURCES: Final = "gateway.sources"
+"""The name of the note that names the sources which were told of; one that is gone has no note of its own any more."""
+_MOST: Final = 500
 _EVERY: Final = 10.0
 """How long after a request it is told at most, in seconds."""
 _LEAVING: Final = 1.0
@@ -52,6 +57,14 @@ def seen_of(text: str | None) -> Seen | None:
         return None if text is None else msgspec.json.decode(text, type=Seen)
     except msgspec.DecodeError:
         return None
+
+
+def sources_of(text: str | None) -> list[str]:
+    """The sources that a note names."""
+    try:
+        return [] if text is None else msgspec.json.decode(text, type=list[str])
+    except msgspec.DecodeError:
+        return []
 
 
 def rejected(seen: Seen, now: float) -> dict[str, int]:
@@ -90,6 +103,8 @@ class Lately:
         """By source: when the last request came that was told of."""
         self._counted: dict[tuple[str, str | int], int] = {}
         """By source, and by reason or status: how many were told of."""
+        self._listed: set[str] = set()
+        """The sources that are named in the store."""
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         counters.changed = self._wake
@@ -148,6 +163,17 @@ class Lately:
             if await queue.set_note(name, told, expect=old, keep=_KEPT):
                 self._told[slug] = new.at
                 self._counted |= counted
+                break
+        if slug not in self._listed:
+            await self._list(queue, slug)
+
+    async def _list(self, queue: AsyncQueue, slug: str) -> None:
+        for _ in range(_TRIES):
+            old = await queue.note(SOURCES)
+            names = sources_of(old)
+            told = msgspec.json.encode([*names, slug][-_MOST:]).decode()
+            if slug in names or await queue.set_note(SOURCES, told, expect=old):
+                self._listed.add(slug)
                 return
 
     def _new(self, slug: str) -> tuple[Seen, dict[tuple[str, str | int], int]]:

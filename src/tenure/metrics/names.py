@@ -25,6 +25,7 @@ STORE: Final = (
     Metric("tenure_store_up", "gauge", (), "1 if the store answered the last look, 0 if not; then nothing else of the store is told."),
     Metric("tenure_store_look_seconds", "gauge", (), "How long the last look into the store took."),
     Metric("tenure_queue_jobs", "gauge", ("queue", "state"), "Jobs that have not ended: ready, scheduled, waiting, running. Counted up to a cap."),
+    Metric("tenure_queue_dead", "gauge", ("queue",), "Dead jobs, however they died, that are kept. Counted up to a cap."),
     Metric("tenure_queue_oldest_ready_seconds", "gauge", ("queue",), "For how long the oldest ready job has been due; 0 where nothing is ready."),
     Metric("tenure_queue_paused", "gauge", ("queue",), "1 if the queue is paused."),
     Metric("tenure_counts_capped", "gauge", (), "1 if a count met its cap: there may be more."),

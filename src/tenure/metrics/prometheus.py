@@ -124,6 +124,8 @@ def _tell(families: dict[str, Any], look: Look) -> None:
         age = pulse.oldest_ready[queue].total_seconds()
         families["tenure_queue_oldest_ready_seconds"].add_metric((queue,), age)
         families["tenure_queue_paused"].add_metric((queue,), int(queue in pulse.paused))
+    for queue in sorted({*pulse.counts, *pulse.dead}):
+        families["tenure_queue_dead"].add_metric((queue,), pulse.dead.get(queue, 0))
     for name, value in (
         ("tenure_store_look_seconds", look.seconds),
         ("tenure_counts_capped", int(pulse.capped)),

@@ -107,6 +107,11 @@ def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, 
             tab.clean()
     finally:
         behind.close()
+    served = light.serve()  # with no gateway but the notes of the one that left
+    with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
+        row = tab.go("webhooks").locator("tbody tr")
+        expect(row.locator("td")).to_have_text(["telegram", re.compile("ago|now"), "200", re.compile("ago|now"), "no signature 1"])  # fmt: skip
+        tab.clean()
 
 
 def test_payloads_and_commands_are_copied_exactly(tab: Tab, house: House) -> None:

@@ -26,7 +26,8 @@ a minus in front turns a word around:
   payload.to:"a@b.c"      flow:import-7   fingerprint:9f…  overdue:>5s
 pending is scheduled, waiting or ready. An id by itself will do for id:…
 Put the filter in single quotes, so that the shell leaves it alone."""
-_MINUS: Final = re.compile(r"-(?=[a-z]+[a-z0-9_.]*:)")
+_MINUS: Final = re.compile(r"-(?=[^\s:-][^\s:]*:)")
+"""The one in front of a word, whatever the field is called: of one that there is not the language itself says so."""
 _STAND_IN: Final = "\x1f"
 
 
@@ -34,13 +35,21 @@ class FilterCommand(click.Command):
     """A command with a filter: `-kind:a` is a word of it, and no option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the minus of such words from being read as an option's."""
-        return super().parse_args(ctx, [_MINUS.sub(_STAND_IN, arg, count=1) if _MINUS.match(arg) else arg for arg in args])  # fmt: skip
+        """Keep the minus of such words from being read as an option's; it is put back everywhere, in values of options too."""
+        rest = super().parse_args(ctx, [_MINUS.sub(_STAND_IN, arg, count=1) if _MINUS.match(arg) else arg for arg in args])  # fmt: skip
+        ctx.params = {name: _put_back(value) for name, value in ctx.params.items()}
+        return rest
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Options, and words that are turned around."""
         words = _words(ctx, incomplete) if re.match(r"-[a-z]", incomplete) else []
         return [*words, *super().shell_complete(ctx, incomplete)]
+
+
+def _put_back(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_put_back(one) for one in value)
+    return f"-{value[1:]}" if isinstance(value, str) and value.startswith(_STAND_IN) else value
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
@@ -75,11 +84,10 @@ def filter_of(words: Sequence[str]) -> Filter:
 
     ids, rest = [], []
     for word in words:
-        said = word.replace(_STAND_IN, "-")
         try:
-            ids.append(check_id(said))
+            ids.append(check_id(word))
         except FieldError:
-            rest.append(said)
+            rest.append(word)
     text = " ".join([*([f"id:{','.join(ids)}"] if ids else []), *rest])
     try:
         return parse(text)

@@ -1,4 +1,5 @@
-"""What doctor finds: /api/system, of a gateway in this process too. It looks at more than other pages do, so its answer is kept for a while."""
+"""What doctor finds: /api/system. Telegram is asked about the bots of a gateway in this process; of others the store knows what they
+were sent. It looks at more than other pages do, so its answer is kept for a while."""
 
 from __future__ import annotations
 
