@@ -52,9 +52,10 @@ class Crew:
         if ready < least:
             self.enqueue(2 * least, most)
 
-    def held_by(self, worker: WorkerProcess) -> set[tuple[str, int]]:
-        """The claims that a worker has, as the store knows them: id and epoch."""
-        rows = self.scene.sql("SELECT id, epoch, worker FROM tenure.jobs WHERE state = 'running'")
+    def held_by(self, worker: WorkerProcess, *, known: bool = False) -> set[tuple[str, int]]:
+        """The claims that a worker has, as the store knows them: id and epoch; those alone that it knows to have started."""
+        sure = " AND doubt IS NULL" if known else ""
+        rows = self.scene.sql(f"SELECT id, epoch, worker FROM tenure.jobs WHERE state = 'running'{sure}")
         return {(str(job), epoch) for job, epoch, name in rows if name.split(":")[1] == str(worker.pid)}
 
     def begun(self, claims: set[tuple[str, int]]) -> set[tuple[str, int]]:

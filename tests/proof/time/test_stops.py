@@ -26,12 +26,17 @@ _LOCKED = depth.of(test=2, proof=4)
 """How many of these there may be."""
 
 
-def stop_busy(crew: Crew, worker: WorkerProcess) -> set[tuple[str, int]]:
-    """Stop a worker in the midst of a handler; the claims it holds."""
+def stop_busy(crew: Crew, worker: WorkerProcess, *, known: bool = False) -> set[tuple[str, int]]:
+    """Stop a worker in the midst of a handler, of which the store is to know perhaps; the claims it holds."""
+
+    def busy() -> set[tuple[str, int]]:
+        held = crew.held_by(worker, known=known)
+        return held if crew.begun(held) else set()
+
     while True:
-        until(lambda: crew.begun(crew.held_by(worker)))
+        until(busy)
         crew.scene.stop(worker)
-        if crew.begun(held := crew.held_by(worker)):
+        if held := busy():
             return held
         worker.send(signal.SIGCONT)
 
@@ -88,8 +93,8 @@ def test_a_worker_that_stands_still_until_it_is_taken_for_dead_takes_the_crash_b
 ) -> None:
     draw = random.Random(f"{seed}-long-stop")
     crew = Crew(scene, draw, 2, _LONG_LEASE)
-    crew.enqueue(8, 1.0)
-    stop_busy(crew, crew.workers[0])
+    crew.enqueue(8, 12.0)
+    stop_busy(crew, crew.workers[0], known=True)
     until(crew.crashes, within=150)
     crew.workers[0].send(signal.SIGCONT)
     crew.beats(crew.workers)
