@@ -167,7 +167,8 @@ class Undoing(Bulk):
         ids = list(self.which.ids or ())
         put_back = self.queue.unreplay if self.action == "unreplay" else self.queue.restore
         for start in range(0, len(ids), _BATCH):
-            these, after = Filter(ids=ids[start : start + _BATCH]), None
+            these = Filter(ids=ids[start : start + _BATCH])
+            after: str | None = None
             while True:  # they may be far between, and one call looks only so far
                 back = await put_back(these, limit=_BATCH, after=after)
                 self.done += back.changed
