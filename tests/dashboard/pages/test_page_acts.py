@@ -119,7 +119,10 @@ def test_all_that_match_are_cancelled_or_deleted_as_far_as_they_can_be(tab: Tab,
         expect(page.locator(".toast", has_text=said)).to_be_visible()
         expect(page.get_by_role("button", name="Undo")).to_have_count(0)
         left = house.q.enqueue("send_email").id
-    assert [job.state.value for job in house.q.list(tenure.Filter(kinds=["send_email"]))] == ["ready", "ready"]
+    assert [job.state.value for job in house.q.list(tenure.Filter(kinds=["send_email"]))] == [
+        "ready",
+        "ready",
+    ]
     expect(page.locator(f'tr[data-id="{left}"]')).to_be_visible()
 
 
