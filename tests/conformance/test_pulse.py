@@ -75,7 +75,7 @@ def test_counts_end_at_the_cap_and_say_so(cq: tenure.Queue, clock: MovedClock) -
     cq.enqueue("k", queue="post")
     found = cq.pulse(cap=3)
     assert (found.counts["mail"]["ready"], found.counts["later"]["scheduled"], found.capped) == (6, 3, True)
-    assert (found.more, found.more_ready) == ({"ready", "scheduled"}, {"mail"})
+    assert (found.more, found.more_ready) == (frozenset({"ready", "scheduled"}), frozenset({"mail"}))
     assert not cq.pulse(cap=6).capped
 
 
