@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from tenure.retry import Exponential, Fixed, Ladder, RetryPolicy
     from tenure.schedule import Fired, ScheduleSeen
     from tenure.store.explain import Explanation
-    from tenure.store.people import Bulk, Cancels, Replays
+    from tenure.store.people import Bulk, Cancels, Changed
     from tenure.store.search import Counted, Page
     from tenure.store.views import WorkerSeen
     from tenure.summaries import summary
@@ -87,7 +87,7 @@ _HOME = {
     "tenure.retry": ("Exponential", "Fixed", "Ladder", "RetryPolicy"),
     "tenure.schedule": ("Fired", "ScheduleSeen"),
     "tenure.store.explain": ("Explanation",),
-    "tenure.store.people": ("Bulk", "Cancels", "Replays"),
+    "tenure.store.people": ("Bulk", "Cancels", "Changed"),
     "tenure.store.search": ("Counted", "Page"),
     "tenure.store.views": ("WorkerSeen",),
     "tenure.summaries": ("summary",),
@@ -105,6 +105,7 @@ __all__ = [
     "Cancelled",
     "Cancelling",
     "Cancels",
+    "Changed",
     "Claim",
     "ClaimLost",
     "Context",
@@ -138,7 +139,6 @@ __all__ = [
     "Release",
     "Renewed",
     "Replayed",
-    "Replays",
     "Request",
     "ResultNotKept",
     "RetryIn",

@@ -71,11 +71,13 @@ def test_what_was_cancelled_otherwise_is_not_restored(q: tenure.Queue) -> None:
 
 def test_both_are_bounded_and_go_on_where_they_stopped(q: tenure.Queue) -> None:
     made = [job_in(q, "dead") for _ in range(5)]
-    changed, after = 0, None
+    changed, after = list[str](), None
     for _ in range(3):
         done = q.discard(DEAD, limit=2, after=after)
-        changed, after = changed + done.changed, done.after
-    assert (changed, after) == (5, None)
+        assert done.changed == len(done.ids)
+        changed, after = [*changed, *sorted(done.ids)], done.after
+    assert (changed, after) == (made, None)
+    assert q.discard(DEAD).ids == ()
     first = q.restore(tenure.Filter(), limit=2)
     assert (first.changed, first.after) == (2, made[1])
     assert q.restore(tenure.Filter(), after=first.after) == (3, 0, None)

@@ -72,8 +72,10 @@ def test_what_nobody_saw_to_is_overdue_after_the_margin(cq: tenure.Queue, clock:
 def test_counts_end_at_the_cap_and_say_so(cq: tenure.Queue, clock: MovedClock) -> None:
     cq.enqueue_many([tenure.NewJob(kind=kind, queue="mail") for kind in "ab" for _ in range(5)])
     cq.enqueue_many([tenure.NewJob(kind="k", queue="later", delay="1h") for _ in range(5)])
+    cq.enqueue("k", queue="post")
     found = cq.pulse(cap=3)
     assert (found.counts["mail"]["ready"], found.counts["later"]["scheduled"], found.capped) == (6, 3, True)
+    assert (found.more, found.more_ready) == (frozenset({"ready", "scheduled"}), frozenset({"mail"}))
     assert not cq.pulse(cap=6).capped
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import tenure
@@ -46,6 +49,7 @@ def test_a_retry_that_names_no_state_means_the_dead(page: Served, house: House) 
     house.q.settle(claim, tenure.Done())
     assert page.act("retry", q="kind:send").json["done"] == 1
     assert (state(house, dead), state(house, done)) == ("ready", "done")
+    assert kept(page) == [("retry", "state:dead kind:send", 1)]
 
 
 def test_jobs_are_cancelled_and_those_that_run_are_asked(page: Served, house: House) -> None:
@@ -63,18 +67,55 @@ def test_finished_jobs_are_deleted_and_no_others(page: Served, house: House) -> 
     assert (state(house, dead), state(house, ready)) == ("gone", "ready")
 
 
-def test_dead_jobs_are_discarded_and_that_is_undone(page: Served, house: House) -> None:
+def test_what_matches_no_more_when_it_is_to_be_deleted_is_left_alone(
+    light: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = light.dead("send")
+    listed = tenure.AsyncQueue.list
+
+    async def then_it_is_done(self: tenure.AsyncQueue, *given: Any, **options: Any) -> Any:
+        page = await listed(self, *given, **options)
+        light.q.replay(dead)
+        [claim] = light.q.claim()
+        light.q.settle(claim, tenure.Done())
+        return page
+
+    monkeypatch.setattr(tenure.AsyncQueue, "list", then_it_is_done)
+    assert light.serve().act("purge", q="state:dead").json["done"] == 0
+    assert state(light, dead) == "done"
+
+
+def test_dead_jobs_are_discarded_and_that_is_undone(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("search", "people"):
+        monkeypatch.setattr(f"tenure.store.{module}.STRETCH", 2)
     ids = [house.dead("send") for _ in range(3)]
-    other = house.dead("other")
+    other, before = house.dead("other"), house.dead("send")
+    house.q.discard(tenure.Filter(ids=[before]))
     told = page.act("discard", q="state:dead kind:send").json
     assert (told["done"], told["said"]) == (3, "3 jobs were discarded")
     assert [state(house, one) for one in (*ids, other)] == ["cancelled"] * 3 + ["dead"]
+    assert page.act("unreplay", name=told["undo"]).status == 404
+    assert page.act("restore", name=told["undo"]).json["said"] == "3 jobs were made dead again"
+    assert [state(house, one) for one in (*ids, before)] == ["dead"] * 3 + ["cancelled"]
+    again = page.act("restore", name=told["undo"]).json["said"]
+    assert again == "0 jobs were made dead again, 3 stayed: changed since, or not there any more"
+    assert kept(page)[1:3] == [
+        ("restore", "state:dead kind:send", 3),
+        ("unreplay", "state:dead kind:send", 0),
+    ]
     told = page.act("restore", q="state:dead kind:send").json
-    assert (told["done"], told["said"]) == (3, "3 jobs were made dead again")
-    assert {state(house, one) for one in ids} == {"dead"}
+    assert (told["done"], told["said"]) == (1, "1 job was made dead again")
     assert page.act("discard", ids=[ids[0]]).json["done"] == 1
     assert page.act("restore", ids=ids).json["done"] == 1
-    assert [what for what, _, _ in kept(page)] == ["restore", "discard", "restore", "discard"]
+    monkeypatch.setattr(acting, "_MOST", 1)
+    told = page.act("discard", q="kind:send").json
+    assert told == {
+        "done": 4,
+        "more": False,
+        "said": "4 jobs were discarded; more than 1 cannot be undone",
+    }
 
 
 def test_a_job_is_enqueued_again_with_another_payload_or_at_another_time(page: Served, house: House) -> None:
@@ -131,15 +172,21 @@ def test_a_retry_is_undone_but_for_what_was_claimed_since_and_that_is_told(
     assert "undo" not in page.act("retry", q="state:dead").json
 
 
-def test_a_retry_that_still_goes_on_is_stopped_when_it_is_undone(
-    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("action", "undo", "then"), [("retry", "unreplay", "ready"), ("discard", "restore", "cancelled")]
+)
+def test_what_still_goes_on_is_stopped_when_it_is_undone(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch, action: str, undo: str, then: str
 ) -> None:
     monkeypatch.setattr(acting, "_PATIENCE", 0.05)
     ids = [house.dead("send") for _ in range(4)]
-    told = page.act("retry", q="state:dead", rate=0.1).json
+    told = page.act(action, q="state:dead", rate=0.1).json
     assert told["more"]
-    until(lambda: [state(house, one) for one in ids].count("ready") == 1)
-    assert page.act("unreplay", name=told["undo"]).json["done"] == 1
+    until(lambda: [state(house, one) for one in ids].count(then) == 1)
+    with monkeypatch.context() as fewer:
+        fewer.setattr(acting, "_MOST", 0)
+        assert page.act(undo, name=told["undo"]).status == 404
+    assert page.act(undo, name=told["undo"]).json["done"] == 1
     assert [state(house, one) for one in ids] == ["dead"] * 4
     until(lambda: page.get(f"/api/acts/{told['act']}").json["said"].endswith("then somebody undid it"))
 
@@ -207,6 +254,44 @@ def test_an_action_that_goes_on_ends_with_the_server_and_that_is_kept(
     served.close()
     assert house.q.audits()[0].said.endswith("then the dashboard stopped")
     assert house.q.count(tenure.Filter(states=["dead"])).total >= 3
+
+
+def test_what_was_done_before_it_failed_is_told_and_kept_where_it_can_be(
+    light: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "_BATCH", 1)
+    ids, page = [light.dead("send") for _ in range(3)], light.serve()
+    page.get("/api/audit")
+    no = "BEGIN SELECT RAISE(ABORT, 'not that one'); END"
+    # The store's own library: another in one process would take its locks away.
+    with closing(apsw.Connection(str(tmp_path / "jobs.db"))) as file:
+        file.execute(f"CREATE TRIGGER tenure_no BEFORE UPDATE ON tenure_jobs WHEN OLD.id = '{ids[1]}' {no}")
+        told = page.act("retry", q="state:dead").json
+        assert told["said"].startswith("1 job was started anew, then it failed: ")
+        assert [state(light, one) for one in ids] == ["ready", "dead", "dead"]
+        assert kept(page) == [("retry", "state:dead", 1)]
+        assert light.q.audits()[0].said == told["said"]
+        assert page.act("retry", ids=[ids[1]]).status == 503
+        assert kept(page)[0] == ("retry", f"id:{ids[1]}", 0)
+        file.execute(f"CREATE TRIGGER tenure_nor BEFORE INSERT ON tenure_audit {no}")
+        undone = page.act("unreplay", name=told["undo"]).json["said"]
+        assert undone == "1 job was put back as it was; the audit could not be told of it"
+
+
+def test_what_an_order_is_about_is_said_once_and_nothing_else_is_kept(page: Served, house: House) -> None:
+    dead = house.dead("send")
+    orders: list[tuple[str, dict[str, Any], str]] = [
+        ("retry", {"q": "kind:other", "ids": [dead]}, "ids"),
+        ("pause", {"name": "mail", "q": "kind:harmless"}, "q"),
+        ("restore", {"name": "x", "ids": [dead]}, "name"),
+        ("discard", {"q": "state:dead", "at": "2030-01-01T00:00:00Z"}, "at"),
+        ("cancel", {"q": "state:dead"}, "q"),
+    ]
+    for action, said, field in orders:
+        answer = page.act(action, **said)
+        assert (answer.status, answer.json["error"]["field"]) == (400, field)
+    assert (state(house, dead), list(house.q.paused())) == ("dead", [])
+    assert kept(page) == [("cancel", "state:dead", 0)]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,46 @@ def test_what_indexes_know_is_counted_by_them(page: Served, house: House, asked:
     assert (told["count"]["total"], told["count"]["more"], len(told["jobs"])) == (total, False, total)
 
 
+def test_there_are_as_many_as_are_shown_at_least(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.store.search.STRETCH", 10)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.jobs"], "LOOK", 10)
+    house.q.enqueue_many([tenure.NewJob(kind="common") for _ in range(40)])
+    house.q.enqueue("rare")
+    told = page.get("/api/jobs", q="kind:rare").json
+    assert (len(told["jobs"]), told["count"]) == (1, {"total": 1, "more": True, "states": {"ready": 1}})
+
+
+def test_what_is_capped_in_all_queues_together_is_said_of_each_and_one_alone_is_counted_by_looking(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.dashboard.present.CAP", 2)
+    house.q.enqueue_many([tenure.NewJob(kind="work", queue="a", delay="1h") for _ in range(3)])
+    house.q.enqueue_many([tenure.NewJob(kind="work", queue="b", delay="2h") for _ in range(2)])
+    house.q.enqueue_many([tenure.NewJob(kind="work", queue=queue) for queue in "aab"])
+    rows = {row["name"]: row for row in page.get("/api/queues").json["queues"]}
+    assert [(rows[name]["scheduled"], rows[name]["capped"]) for name in "ab"] == [(2, ["ready", "scheduled"]), (0, ["scheduled"])]  # fmt: skip
+    for asked, total, more in (("state:scheduled queue:b", 2, False), ("state:ready queue:b", 1, False), ("state:ready queue:a", 2, True)):  # fmt: skip
+        count = page.get("/api/jobs", q=asked).json["count"]
+        assert (count["total"], count["more"]) == (total, more), asked
+
+
+def test_what_an_action_can_change_is_counted_and_shown_for_it(page: Served, house: House) -> None:
+    dead, ready = house.dead("send"), house.q.enqueue("send").id
+    house.q.enqueue("other")
+    for action, meant, q in (
+        ("cancel", ready, "state:scheduled,waiting,ready,running kind:send"),
+        ("purge", dead, "state:done,dead,cancelled kind:send"),
+        ("retry", dead, "state:dead kind:send"),
+    ):
+        told = page.get("/api/jobs", q="kind:send", action=action).json
+        assert ([row["id"] for row in told["jobs"]], told["count"]["total"], told["q"]) == ([meant], 1, q)
+    assert page.get("/api/jobs", q="state:dead,ready", action="cancel").json["q"] == "state:ready"
+    assert page.get("/api/jobs", q="state:dead", action="cancel").json["error"]["field"] == "q"
+    assert page.get("/api/jobs", q="state:dead", action="pause").json["error"]["field"] == "action"
+
+
 def test_the_last_jobs_of_a_schedule_are_told_with_it(page: Served, house: House) -> None:
     house.q.schedule("digest", "@daily", "send_*")
     house.q.schedule("other", "@daily", "send_*")

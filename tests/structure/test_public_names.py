@@ -8,10 +8,10 @@ import tenure
 
 NAMES = [
     "App", "AsyncQueue", "AsyncTransaction", "Attempt", "Bulk", "Bury", "Cancel", "Cancelled", "Cancelling",
-    "Cancels", "Claim", "ClaimLost", "Context", "Counted", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
+    "Cancels", "Changed", "Claim", "ClaimLost", "Context", "Counted", "Crashed", "DeadJob", "Done", "Enqueued", "Explanation", "Exponential", "Fail",
     "FieldError", "FieldTypeError", "Filter", "FilterError", "Fired", "Fixed", "HookSeen", "Job", "JobAsked", "JobFailed", "JobId",
     "JobSeen", "Kind", "Ladder", "NewJob", "Outcome", "Page", "PayloadError", "Queue", "Release", "Renewed",
-    "Replayed", "Replays", "Request", "ResultNotKept", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
+    "Replayed", "Request", "ResultNotKept", "RetryIn", "RetryPolicy", "ScheduleSeen", "Snooze", "State", "StoreError",
     "StoreRefused", "StoreURLError", "StoreUnavailable", "TenureError", "Transaction", "UnknownKind",
     "UsageError", "WorkerSeen", "__version__", "aopen", "open", "summary",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from tenure.filters import Filter
 from tenure.newjob import check_id, check_whole
 from tenure.store import people, search
 from tenure.store.dialect import Capabilities
-from tenure.store.people import Bulk, Cancels
+from tenure.store.people import Bulk, Cancels, Changed
 from tenure.store.search import Counted, Page
 
 __all__ = ["FilterVerbs"]
@@ -61,14 +61,17 @@ class FilterVerbs:
         start, why = None if after is None else check_id(after, "after"), reason_of(reason)
         return Call(lambda _: people.cancel_many(which, why, self._can, limit=limit, after=start, now=now))
 
-    def discard(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
+    def discard(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Changed]:
         """Give up dead jobs that match: they end as cancelled and go when such jobs go; until then `restore` undoes it.
 
-        At most `limit` a call; go on with `after` of the answer until it is None.
+        At most `limit` a call; go on with `after` of the answer until it is None. `ids` of the answer are those that were.
         """
         which, limit, now = filter_of(which), limit_of(limit), self._now()
         start = None if after is None else check_id(after, "after")
-        return Call(lambda _: people.discard(which, limit=limit, after=start, now=now))
+        return Call(
+            lambda _: people.discard(which, limit=limit, after=start, now=now),
+            repeatable=False,  # what a try whose answer was lost has discarded is found no more: nobody would be told of it
+        )
 
     def restore(self, which: Filter, *, limit: int = 1_000, after: str | None = None) -> Call[Bulk]:
         """Make jobs that match and were discarded dead again, as they were; at most `limit` a call, go on with `after`."""

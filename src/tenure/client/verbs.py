@@ -72,7 +72,7 @@ from tenure.store.dialect import Capabilities
 from tenure.store.enqueue import enqueue, enqueue_plain, holder
 from tenure.store.explain import Explanation, explain
 from tenure.store.lanes import LaneMemory
-from tenure.store.people import Replays
+from tenure.store.people import Changed
 from tenure.store.plan import Plan
 from tenure.store.pulse import Pulse, pulse
 from tenure.store.settle import settle
@@ -461,7 +461,7 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         after: str | None = None,
         run_at: datetime | None = None,
         delay: Duration | None = None,
-    ) -> Call[Replays]:
+    ) -> Call[Changed]:
         """Start finished jobs that match anew, at most `limit` a call; go on with `after` of the answer until it is None.
 
         At once, or at `run_at`, or after `delay`. `ids` of the answer are those that were; `unreplay` undoes it.

@@ -7,8 +7,9 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -17,8 +18,9 @@ from tenure.dashboard.desk import LOOK, Desk
 from tenure.errors import FieldError
 from tenure.filters import Filter
 from tenure.job import FINISHED
+from tenure.store.people import Changed
 
-__all__ = ["Answer", "Bulk", "many"]
+__all__ = ["UNDONE", "Answer", "Bulk", "Undoing", "many"]
 
 log = logging.getLogger("tenure.dashboard")
 _BATCH: Final = 500
@@ -30,10 +32,12 @@ _PAST: Final = {
     "unreplay": "put back as they were",
 }  # fmt: skip
 _REMEMBERED: Final = 20
+UNDONE: Final = {"unreplay": "retry", "restore": "discard"}
+"""What each action that undoes another undoes."""
 _UNDOABLE: Final = 5
-"""How many retries are remembered so that they can be undone."""
+"""How many of these are remembered so that they can be undone."""
 _MOST: Final = 10_000
-"""Of more jobs than these a retry cannot be undone: their ids would have to be kept."""
+"""What changed more jobs than these cannot be undone: their ids would have to be kept."""
 
 
 class Answer(NamedTuple):
@@ -61,8 +65,8 @@ class Bulk:
         self.queue, self.which, self.action, self.rate, self.run_at = queue, which, action, rate, run_at
         self.done = self.beside = 0
         """Jobs changed; jobs asked to cancel, or left as they are because their unique key is taken or a worker has them."""
-        self.replayed: list[str] = []
-        """The jobs that were started anew, while they are not too many to remember."""
+        self.ids: list[str] = []
+        """The jobs that were started anew or discarded, while they are not too many to remember."""
         self._halted, self._ended = asyncio.Event(), asyncio.Event()
         self.name = secrets.token_hex(8)
         self.over, self.why = False, ""
@@ -71,10 +75,7 @@ class Bulk:
     async def run(self) -> None:
         """All of it."""
         try:
-            if self.action == "unreplay":
-                await self._put_back(list(self.which.ids or ()))
-            else:
-                await self._through()
+            await self._through()
         finally:
             self._ended.set()
 
@@ -96,19 +97,11 @@ class Bulk:
                     await asyncio.wait_for(self._halted.wait(), max(rest, 0))
         self.why = ", then somebody undid it"
 
-    async def _put_back(self, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _BATCH):
-            these = Filter(ids=ids[start : start + _BATCH])
-            self.done += (await self.queue.unreplay(these, limit=_BATCH)).changed
-        self.beside = len(ids) - self.done
-
     async def _batch(self, size: int, after: str | None) -> str | None:
         if self.action == "retry":
             bulk = await self.queue.replay_many(self.which, limit=size, after=after, run_at=self.run_at)
-            self.done, self.beside = self.done + bulk.changed, self.beside + bulk.conflicts
-            if self.done <= _MOST:
-                self.replayed += bulk.ids
-            return bulk.after
+            self.beside += bulk.conflicts
+            return self._noted(bulk)
         if self.action == "cancel":
             cancels = await self.queue.cancel_many(
                 self.which, "cancelled on the dashboard", limit=size, after=after
@@ -116,23 +109,37 @@ class Bulk:
             self.done, self.beside = self.done + cancels.cancelled, self.beside + cancels.asked
             return cancels.after
         if self.action == "discard":
-            gone = await self.queue.discard(self.which, limit=size, after=after)
-            self.done += gone.changed
-            return gone.after
+            return self._noted(await self.queue.discard(self.which, limit=size, after=after))
         if self.action == "restore":
             back = await self.queue.restore(self.which, limit=size, after=after)
             self.done += back.changed
             return back.after
         page = await self.queue.list(self.which.only(FINISHED), limit=size, before=after, look=LOOK)
         if page:
-            self.done += await self.queue.purge(Filter(ids=[job.id for job in page]))
+            # What matches no more, because somebody did something to it since, is left alone.
+            self.done += await self.queue.purge(replace(self.which, ids=[job.id for job in page]))
         return page.before
+
+    def _noted(self, bulk: Changed) -> str | None:
+        self.done += bulk.changed
+        if len(self.ids) <= _MOST:
+            self.ids += bulk.ids
+        return bulk.after
+
+    @property
+    def too_many(self) -> bool:
+        """Whether it is one that can be undone, but for how many it changed."""
+        return self.action in UNDONE.values() and self.done > _MOST
 
     @property
     def undo(self) -> str | None:
         """The name by which it can be undone, if it can."""
-        some = bool(self.replayed) or not self._ended.is_set()
-        return self.name if self.action == "retry" and some and len(self.replayed) == self.done else None
+        some = bool(self.ids) or not self._ended.is_set()
+        return self.name if self.action in UNDONE.values() and some and not self.too_many else None
+
+    def told(self) -> str:
+        """What came of it, when it has ended."""
+        return f"{self.said()}{self.why}{f'; more than {_MOST:,} cannot be undone' if self.too_many else ''}"
 
     def said(self) -> str:
         """How far it is, in words."""
@@ -146,22 +153,44 @@ class Bulk:
             words += f", {self.beside:,} that run were asked to stop"
         elif self.beside and self.action == "unreplay":
             words += f", {self.beside:,} stayed: claimed since, or not there any more"
+        elif self.beside and self.action == "restore":
+            words += f", {self.beside:,} stayed: changed since, or not there any more"
         elif self.beside:
             words += f", {self.beside:,} left as they are: their unique key is taken"
         return words
 
 
+class Undoing(Bulk):
+    """Putting jobs back, by their ids alone: those that an earlier action changed, and no others like them."""
+
+    async def _through(self) -> None:
+        ids = list(self.which.ids or ())
+        put_back = self.queue.unreplay if self.action == "unreplay" else self.queue.restore
+        for start in range(0, len(ids), _BATCH):
+            these = Filter(ids=ids[start : start + _BATCH])
+            after: str | None = None
+            while True:  # they may be far between, and one call looks only so far
+                back = await put_back(these, limit=_BATCH, after=after)
+                self.done += back.changed
+                if (after := back.after) is None:
+                    break
+        self.beside = len(ids) - self.done
+
+
 async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]) -> Answer:
     """Begin, and wait for the end as long as anybody likes to; what is left goes on, and is kept when it ends."""
-    if bulk.action == "retry":
+    if bulk.action in UNDONE.values():
         desk.undos[bulk.name] = bulk
         while len(desk.undos) > _UNDOABLE:
             desk.undos.popitem(last=False)
     work = asyncio.create_task(bulk.run())
     ended, _ = await asyncio.wait({work}, timeout=_PATIENCE)
     if ended:
-        work.result()
-        return Answer(bulk.done + bulk.beside, bulk.said(), None, bulk.undo)
+        if (error := work.exception()) is not None:
+            if not bulk.done + bulk.beside:
+                raise error
+            _failed(bulk, error)
+        return Answer(bulk.done + bulk.beside, bulk.told(), None, bulk.undo)
     so_far = bulk.done + bulk.beside
     desk.bulks[bulk.name] = bulk
     while len(desk.bulks) > _REMEMBERED:
@@ -183,10 +212,15 @@ async def _follow(
     except asyncio.CancelledError:
         bulk.why = ", then the dashboard stopped"
     except Exception as error:
-        bulk.why = f", then it failed: {error}"
-        log.warning("%s did not get to its end: %s", bulk.action, error)
+        _failed(bulk, error)
     try:
-        await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.said()}{bulk.why}")
+        await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.told()}")
     finally:
         bulk.over = True
         desk.forget()
+
+
+def _failed(bulk: Bulk, error: BaseException) -> None:
+    """It has ended before its end; what it did until then is done."""
+    bulk.why = f", then it failed: {error}"
+    log.warning("%s did not get to its end: %s", bulk.action, error)

@@ -54,7 +54,7 @@ class Desk:
         self.bulks: OrderedDict[str, Bulk] = OrderedDict()
         """The last of these, by name, and how far they are."""
         self.undos: OrderedDict[str, Bulk] = OrderedDict()
-        """The last retries, by name, for who wants to undo one."""
+        """The last retries and discards, by name, for who wants to undo one."""
         self._answers: OrderedDict[object, tuple[float, asyncio.Future[Any]]] = OrderedDict()
 
     async def queue(self) -> AsyncQueue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -11,11 +12,38 @@ from msgspec import Struct
 from tenure.dashboard.masking import Mask
 from tenure.errors import FieldError
 from tenure.filters import Filter
+from tenure.job import FINISHED, PENDING, State
+from tenure.query import format as written
 from tenure.query import parse
 
-__all__ = ["Order", "one_id", "until_of", "which_of"]
+__all__ = ["TAKES", "TOUCHES", "Order", "one_id", "touched", "until_of", "which_of"]
 
 _MOST: Final = 10_000
+TOUCHES: Final[Mapping[str, Sequence[State]]] = {
+    "retry": FINISHED,
+    "cancel": (*PENDING, State.RUNNING),
+    "purge": FINISHED,
+    "discard": (State.DEAD,),
+    "restore": (State.CANCELLED,),
+}
+"""The states in which jobs are that an action on many can change."""
+TAKES: Final[Mapping[str, Sequence[str]]] = {
+    "retry": ("q", "ids", "rate", "at"),
+    "unreplay": ("name", "ids"),
+    "cancel": ("q", "ids", "rate"),
+    "purge": ("q", "ids", "rate"),
+    "discard": ("q", "ids", "rate"),
+    "restore": ("q", "ids", "name", "rate"),
+    "enqueue_edited": ("ids", "payload", "at"),
+    "pause": ("name",),
+    "resume": ("name",),
+    "run_cron": ("name",),
+    "pause_cron": ("name",),
+    "resume_cron": ("name",),
+    "snooze_error": ("name", "at"),
+}
+"""What may be said beside each action."""
+_ABOUT: Final = ("q", "ids", "name")
 
 
 class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,6 +57,17 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     payload: str | None = None
     rate: float | None = None
     """No more jobs than this in a second."""
+
+    def check(self) -> None:
+        """Refuse what its action does not use: nobody is to think that it was about that."""
+        if self.action not in TAKES:
+            raise FieldError("action", f"must be one of {', '.join(TAKES)}", self.action)
+        said = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) not in (None, ())}  # fmt: skip
+        for name, value in said.items():
+            if name not in ("action", *TAKES[self.action]):
+                raise FieldError(name, f"must be left out: {self.action} does not use it", value)
+        if len(about := [name for name in _ABOUT if name in said]) > 1:
+            raise FieldError(about[1], f"must be left out where {about[0]} is given", said[about[1]])
 
     def named(self) -> str:
         """The name, where there must be one."""
@@ -47,11 +86,22 @@ def which_of(order: Order, mask: Mask) -> Filter:
         raise FieldError("q", "must name at least a state", order.q, "state:dead")
     which = parse(order.q or "")
     mask.check(which)
-    if order.action == "restore":
+    return touched(which, order.action)
+
+
+def touched(which: Filter, action: str) -> Filter:
+    """Those of these jobs that an action can change: they are counted, shown and acted on, and no others."""
+    if action not in TOUCHES:
+        raise FieldError("action", f"must be one of {', '.join(TOUCHES)}", action)
+    if action == "restore":
         return replace(which, states=("cancelled",))
-    if order.action == "retry" and which.states is None and which.ids is None:
+    if action == "retry" and which.states is None and which.ids is None:
         return replace(which, states=("dead",))
-    return which
+    found = which.only(TOUCHES[action])
+    if not found.states:
+        told = ", ".join(TOUCHES[action])
+        raise FieldError("q", f"must mean jobs that {action} can change ({told})", written(which))
+    return found
 
 
 def one_id(order: Order) -> str:

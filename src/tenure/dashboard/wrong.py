@@ -44,9 +44,8 @@ def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     for queue in picture["queues"]:
         name, late = queue["name"], queue["oldest_ready"]
         if queue["paused"] and queue["ready"]:
-            yield _say(
-                "warning", f"queue {name} is paused, and {_jobs(queue['ready'])} wait in it", "#/queues"
-            )
+            waits = _jobs(queue["ready"], more="ready" in queue["capped"])
+            yield _say("warning", f"queue {name} is paused, and {waits} wait in it", "#/queues")
         elif workers and late is not None and late > _LATE:
             yield _say("warning", f"in queue {name} a job has been ready for {spell(timedelta(seconds=round(late)))}", _link(f"state:ready queue:{quoted(name)}"))  # fmt: skip
     if now["error_rate"] > _FAILING:

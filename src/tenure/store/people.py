@@ -22,8 +22,8 @@ from tenure.store.search import OLDEST, STRETCH, walk
 __all__ = [
     "Bulk",
     "Cancels",
+    "Changed",
     "Due",
-    "Replays",
     "bring_back",
     "cancel",
     "cancel_many",
@@ -46,16 +46,16 @@ class Bulk(NamedTuple):
     after: JobId | None
 
 
-class Replays(Bulk):
-    """The same of a replay, with the `ids` of the jobs that were replayed."""
+class Changed(Bulk):
+    """The same, with the `ids` of the jobs that were changed, for who may want to undo it."""
 
     ids: tuple[JobId, ...] = ()
 
     @classmethod
-    def of(cls, found: list[JobId], replayed: list[JobId], after: JobId | None) -> Replays:
+    def of(cls, found: list[JobId], changed: list[JobId], after: JobId | None) -> Changed:
         """Of those that were found, these."""
-        made = cls(len(replayed), len(found) - len(replayed), after)
-        made.ids = tuple(replayed)
+        made = cls(len(changed), len(found) - len(changed), after)
+        made.ids = tuple(changed)
         return made
 
 
@@ -147,11 +147,11 @@ def replay(job_id: JobId, can: Capabilities, *, due: Due = _NOW, now: int | None
 
 def replay_many(
     which: Filter, can: Capabilities, *, limit: int, after: JobId | None, due: Due = _NOW, now: int | None
-) -> Plan[Replays]:
+) -> Plan[Changed]:
     """Up to `limit` finished jobs that match start anew, when they are `due`."""
     ids, at = yield from _find(which.only(FINISHED), limit, after, STRETCH, now)
     replayed = yield from bring_back(ids, can, anew=True, due=due, now=now)
-    return Replays.of(ids, replayed, at)
+    return Changed.of(ids, replayed, at)
 
 
 def unreplay(
@@ -169,14 +169,15 @@ def unreplay(
     return Bulk(len(answer.rows), len(ids) - len(answer.rows), at)
 
 
-def discard(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:
+def discard(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Changed]:
     """Up to `limit` dead jobs that match end as cancelled; those that somebody was quicker with are conflicts."""
     ids, at = yield from _find(which.only((State.DEAD,)), limit, after, STRETCH, now)
     if not ids:
-        return Bulk(0, 0, at)
+        return Changed.of([], [], at)
     answer = yield Statement("discard", {"ids": pack_ids(ids), "now": now})
-    yield from Losses(cancelled=(job_id for (job_id,) in answer.rows)).write(now=now)
-    return Bulk(len(answer.rows), len(ids) - len(answer.rows), at)
+    discarded = [JobId(job_id) for (job_id,) in answer.rows]
+    yield from Losses(cancelled=discarded).write(now=now)
+    return Changed.of(ids, discarded, at)
 
 
 def restore(which: Filter, *, limit: int, after: JobId | None, now: int | None) -> Plan[Bulk]:

@@ -42,7 +42,9 @@ class Pulse(Struct, frozen=True, kw_only=True):
     overdue_scheduled: int
     """Scheduled jobs that should have been made ready long since."""
     more: frozenset[str]
-    """The states whose count met its cap: there may be more."""
+    """The states whose count met its cap: there may be more, of all but ready ones in any queue."""
+    more_ready: frozenset[str]
+    """The queues of whose ready jobs there may be more: these are counted by queue."""
     capped: bool
     """Whether any count did."""
 
@@ -55,7 +57,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     oldest: dict[str, int] = {}
     told = {what: value for what, name, value in answer.rows if not name}
     dead: dict[str, int] = {}
-    paused, more, totals = set(), set(), Counter[str]()
+    paused, full, totals = set(), set(), Counter[str]()
     ready = Counter[tuple[str, str]]()
     for what, name, value in answer.rows:
         if not name:
@@ -79,8 +81,10 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
                 continue
             ready[queue, name.split(SEPARATOR)[1]] += value
             if value >= told["quota"]:
-                more.add(what)
-    more.update(state for state, total in totals.items() if total >= cap)
+                full.add(queue)
+    more = {state for state, total in totals.items() if total >= cap}
+    if full:
+        more.add(State.READY.value)
     late = told["overdue_leases"], told["overdue_scheduled"]
     moment = told["now"]
     return Pulse(
@@ -95,5 +99,6 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
         overdue_leases=late[0],
         overdue_scheduled=late[1],
         more=frozenset(more),
+        more_ready=frozenset(full),
         capped=bool(more) or max(late) >= cap,
     )

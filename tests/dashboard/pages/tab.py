@@ -40,6 +40,20 @@ class Tab:
         self.page.goto(f"{self.root}/#/{route}")
         return self.page
 
+    def hide(self, *, hidden: bool) -> None:
+        """As if another tab were looked at, or this one again."""
+        self.page.evaluate(
+            "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }",
+            hidden,
+        )
+
+    def is_silent(self) -> bool:
+        """Whether it asks for nothing in two minutes, by its clock, which has been installed."""
+        before = len(self.asked)
+        self.page.clock.fast_forward("02:00")
+        self.page.wait_for_timeout(200)
+        return len(self.asked) == before
+
     def strangers(self) -> list[str]:
         """Requests that went to another host."""
         here = urlsplit(self.root).netloc

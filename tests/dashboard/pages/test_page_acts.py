@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import ExitStack
 
 import pytest
@@ -78,14 +79,16 @@ def test_each_other_page_shows_what_happens_without_a_reload(
             tab.clean()
 
 
-def test_a_hidden_page_listens_to_nothing(tab: Tab, house: House) -> None:
+def test_a_hidden_page_listens_to_nothing_and_asks_for_nothing(tab: Tab, house: House) -> None:
+    tab.page.clock.install()
     page = tab.go("overview")
     expect(page.locator('[data-live="live"]')).to_be_visible()
-    hide = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }"
-    page.evaluate(hide, True)
+    expect(page.locator(".tile").first).to_be_visible()
+    tab.hide(hidden=True)
     expect(page.locator('[data-live="paused"]')).to_be_visible()
     house.q.enqueue("send_email", {})
-    page.evaluate(hide, False)
+    assert tab.is_silent()
+    tab.hide(hidden=False)
     expect(page.locator('[data-live="live"]')).to_be_visible()
     expect(page.locator('[data-tile="Ready"]')).to_have_text("1")
 
@@ -105,17 +108,37 @@ def test_all_that_match_are_retried_after_a_count_and_a_question(tab: Tab, house
     assert house.q.count(tenure.Filter(states=["dead"])).total == 0
 
 
+def test_all_that_match_are_cancelled_or_deleted_as_far_as_they_can_be(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=kind:send_email")
+    expect(page.locator("[data-count]")).to_have_text("4 jobs match")
+    for button, question, said in (("Cancel all", "Cancel all 1 job?", "1 job was cancelled"), ("Delete all", "Delete all 4 jobs?", "4 jobs were deleted")):  # fmt: skip
+        page.get_by_role("button", name=button).click()
+        expect(page.locator("dialog[open] h2")).to_have_text(question)
+        _yes(page)
+        expect(page.locator(".toast", has_text=said)).to_be_visible()
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+        left = house.q.enqueue("send_email").id
+    assert [job.state.value for job in house.q.list(tenure.Filter(kinds=["send_email"]))] == [
+        "ready",
+        "ready",
+    ]
+    expect(page.locator(f'tr[data-id="{left}"]')).to_be_visible()
+
+
 def test_a_shift_click_selects_a_range_that_is_then_deleted(tab: Tab, house: House) -> None:
     seed(house)
     page = tab.go("jobs?q=state:dead")
     ticks = page.locator("tbody .tick input")
     ticks.nth(0).click()
-    ticks.nth(2).click(modifiers=["Shift"])
+    late = house.dead("late")  # the range begins at the job, wherever it is by now
+    expect(page.locator("tbody tr").first).to_have_attribute("data-id", late)
+    ticks.nth(3).click(modifiers=["Shift"])
     expect(page.locator(".bar.on")).to_contain_text("3 jobs selected")
     page.locator(".bar.on").get_by_role("button", name="Delete").click()
     _yes(page)
     expect(page.locator(".toast")).to_contain_text("3 jobs were deleted")
-    assert house.q.count(tenure.Filter(states=["dead"])).total == 0
+    assert [job.id for job in house.q.list(tenure.Filter(states=["dead"]))] == [late]
 
 
 def test_a_job_is_shown_whole_and_retried_now_later_and_with_another_payload(tab: Tab, house: House) -> None:
@@ -149,14 +172,21 @@ def test_a_job_is_shown_whole_and_retried_now_later_and_with_another_payload(tab
     expect(page.locator(".explain .state")).to_have_text("ready")
 
 
-def test_a_job_that_waits_is_cancelled_and_that_can_be_undone(tab: Tab, house: House) -> None:
+def test_a_job_that_waits_is_cancelled_which_cannot_be_undone_and_deleted(tab: Tab, house: House) -> None:
     seeded = seed(house)
     page = tab.go(f"job/{seeded.ready}")
     page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator("dialog[open]")).to_contain_text("This cannot be undone: Retry starts")
     _yes(page)
     expect(page.locator(".explain .state")).to_have_text("cancelled")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".explain .state")).to_have_text("ready")
+    expect(page.locator(".toast", has_text="1 job was cancelled")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    page.get_by_role("button", name="Delete").click()
+    _yes(page)
+    expect(page.locator(".toast", has_text="1 job was deleted")).to_be_visible()
+    assert house.q.get(seeded.ready) is None
+    tab.go("system")
+    tab.complaints.clear()  # a browser notes each 404 by itself
 
 
 def test_a_job_shows_its_request_its_parent_and_its_children(tab: Tab, house: House) -> None:
@@ -182,7 +212,9 @@ def test_a_queue_is_paused_and_resumed(tab: Tab, house: House) -> None:
     assert "mail" not in house.q.paused()
 
 
-def test_a_schedule_is_read_in_words_run_paused_and_resumed(tab: Tab, house: House) -> None:
+def test_a_schedule_is_read_in_words_run_paused_and_resumed(
+    tab: Tab, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     house.q.schedule("nightly", "0 3 * * *", "report", {"n": 1})
     card = tab.go("cron").locator('[data-cron="nightly"]')
     expect(card.locator(".times li")).to_have_count(5)
@@ -195,6 +227,10 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(tab: Tab, house: Hou
     expect(card.locator(".state-paused")).to_be_visible()
     card.get_by_role("button", name="Resume").click()
     expect(card.locator(".state-paused")).to_have_count(0)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.cron"], "FOLLOWED", 0)
+    tab.page.reload()
+    card.get_by_role("link", name="not looked up here").click()
+    expect(tab.page.locator("tbody tr")).to_have_count(1)
 
 
 def test_what_was_done_is_kept_and_shown_with_who_did_it(tab: Tab, house: House) -> None:
@@ -216,6 +252,8 @@ def test_an_error_is_replayed_at_a_pace_snoozed_and_woken_and_its_jobs_discarded
     group = page.locator(".group", has_text="send_email")
     expect(group).to_contain_text("the server did not answer")
     expect(group.locator("[data-frame]")).to_have_text("at app/mail.py:41 in send")
+    expect(group.locator(".group-figures")).to_have_text("3failures3died")
+    expect(group.locator(".spark")).to_have_attribute("aria-label", "3 in the last 24 hours, at most 3 in one")  # fmt: skip
     group.get_by_role("button", name="Snooze").click()
     _yes(page)
     expect(group.get_by_role("button", name="Wake")).to_be_visible()

@@ -128,19 +128,26 @@ def test_a_viewer_sees_everything_and_is_offered_no_action(browser: Browser, lig
         tab.clean()
 
 
-def test_one_logs_in_by_the_form_and_out_again(browser: Browser, light: House) -> None:
+def test_one_logs_in_by_the_form_and_out_again_and_every_page_says_so(browser: Browser, light: House) -> None:
     served = light.guarded()
     at = f"http://127.0.0.1:{served.port}"
-    page = browser.new_page()
-    page.goto(f"{at}/")
-    page.get_by_label("Password or token").fill("not it")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    page.get_by_label("Password or token").fill(VIEWER)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.locator(".top")).to_contain_text("viewer")
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_label("Password or token")).to_be_visible()
-    page.goto(f"{at}/")
-    expect(page.get_by_label("Password or token")).to_be_visible()
-    page.close()
+    with opened(browser, at) as tab:
+        page = tab.page
+        page.goto(f"{at}/")
+        page.get_by_label("Password or token").fill("not it")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_label("Password or token").fill(VIEWER)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator(".top")).to_contain_text("viewer")
+        other = page.context.new_page()
+        other.goto(f"{at}/")
+        other.get_by_role("button", name="Log out").click()
+        expect(other.get_by_label("Password or token")).to_be_visible()
+        tab.hide(hidden=True)  # then it listens anew
+        tab.hide(hidden=False)
+        expect(page.locator('[data-live="out"]')).to_have_text("Log in")
+        tab.go("queues").locator(".problem").get_by_role("link", name="Log in").click()
+        expect(page.get_by_label("Password or token")).to_be_visible()
+        page.goto(f"{at}/")
+        expect(page.get_by_label("Password or token")).to_be_visible()

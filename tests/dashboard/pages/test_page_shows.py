@@ -50,8 +50,13 @@ def test_a_worker_is_shown_with_its_memory_and_its_version(tab: Tab, house: Hous
     ids=["postgres-desktop", "sqlite-phone"],
 )
 def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_counts(
-    browser: Browser, house: House, size: tuple[int, int], scheme: Literal["dark", "light"]
+    browser: Browser,
+    house: House,
+    size: tuple[int, int],
+    scheme: Literal["dark", "light"],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("tenure.dashboard.present.CAP", 1)  # so there may be more of everything
     seed(house)
     house.q.beat("w1", kinds=["crawl"], about='{"running": 2, "lines": ["*:5"]}')
     house.q.schedule("digest", "@yearly", "digest", max_attempts=1)
@@ -71,12 +76,18 @@ def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_co
         figures = page.locator(".panel tbody tr", has_text="mail").locator("td.num a")
         asked = [str(one.get_attribute("href")).partition("?q=")[2] for one in figures.all()]
         assert asked == [f"state%3A{state}+queue%3Amail" for state in ("ready", "running", "ready", "done")]
+        assert figures.all_inner_texts()[:2] == ["1+", "0+"]
+        dead = page.locator("a.tile", has_text="Dead")
+        assert (dead.get_attribute("href"), dead.locator(".num").inner_text()) == ("#/jobs?q=state%3Adead", "1+")  # fmt: skip
         page.locator(".wrong li", has_text="of kind send_email").locator("a.num").click()
         page.wait_for_url("**/#/jobs?q=state:ready%20kind:send_email")
         expect(page.locator("tbody tr")).to_have_count(1)
         tab.go("overview").locator(".wrong li", has_text="failed when last run").locator("a.num").click()
         expect(page.locator("[data-only]")).to_contain_text("failed when last run: 1 of 1")
         expect(page.locator('[data-cron="digest"]')).to_be_visible()
+        counts = tab.go("queues").locator('tr[data-queue="mail"] td.num')
+        expect(counts.first).to_be_visible()
+        assert counts.all_inner_texts()[:5] == ["1+", "0+", "0+", "0", "1+"]
         tab.clean()
 
 
@@ -114,7 +125,7 @@ def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, 
         tab.clean()
 
 
-def test_payloads_and_commands_are_copied_exactly(tab: Tab, house: House) -> None:
+def test_payloads_commands_and_ids_are_copied_exactly(tab: Tab, house: House) -> None:
     seeded = seed(house)
     page = tab.go(f"job/{seeded.ready}")
     panel = page.locator(".panel", has=page.get_by_role("heading", name="Payload"))
@@ -124,6 +135,11 @@ def test_payloads_and_commands_are_copied_exactly(tab: Tab, house: House) -> Non
     page.get_by_role("button", name="Copy CLI: show").click()
     expect(page.get_by_role("button", name="Copied")).to_have_count(2)
     assert shlex.split(_clipboard(page))[:3] == ["tenure", "show", seeded.ready]
+    page = tab.go("jobs?q=state:dead")
+    page.get_by_label("Select every job shown").click()
+    page.get_by_role("button", name="Copy ids").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert _clipboard(page).split("\n") == [job.id for job in house.q.list(tenure.Filter(states=["dead"]))]
 
 
 def test_how_far_a_job_is_is_a_bar_that_moves(tab: Tab, house: House) -> None:

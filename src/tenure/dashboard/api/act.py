@@ -8,19 +8,19 @@ it can be asked for again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
 from tenure.dashboard.access import Refused, address_of
-from tenure.dashboard.acting import Answer, Bulk, many
+from tenure.dashboard.acting import UNDONE, Answer, Bulk, Undoing, many
 from tenure.dashboard.desk import Asked
 from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snooze
-from tenure.errors import FieldError
+from tenure.errors import FieldError, StoreError, TenureError
 from tenure.filters import Filter
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob
@@ -38,7 +38,7 @@ async def act(asked: Asked) -> dict[str, Any]:
     order = await _order(asked)
     queue = await asked.desk.queue()
     who = f"{asked.session.role} {address_of(asked.request)}".strip()
-    what = order.q or _named(asked, order) or (f"id:{','.join(order.ids)}" if order.ids else "")
+    what = _what(asked, order)
 
     async def keep(done: int, said: str) -> None:
         await queue.add_audit(who, order.action, what, count=done, said=said)
@@ -50,18 +50,30 @@ async def act(asked: Asked) -> dict[str, Any]:
         raise
     finally:
         asked.desk.forget()
-    await keep(answer.done, answer.said)
-    log.info("%s: %s %s: %s", who, order.action, what, answer.said)
-    told = {"done": answer.done, "more": answer.act is not None, "said": answer.said}
+    said = answer.said
+    try:
+        await keep(answer.done, said)
+    except StoreError as error:
+        log.warning("what was done could not be kept: %s", error)
+        said += "; the audit could not be told of it"
+    log.info("%s: %s %s: %s", who, order.action, what, said)
+    told = {"done": answer.done, "more": answer.act is not None, "said": said}
     return told | {
         name: value for name, value in (("act", answer.act), ("undo", answer.undo)) if value is not None
     }
 
 
-def _named(asked: Asked, order: Order) -> str | None:
-    """What the name is of; of a retry that is undone, the jobs it was about."""
-    undone = asked.desk.undos.get(order.name or "") if order.action == "unreplay" else None
-    return order.name if undone is None else written(undone.which)
+def _what(asked: Asked, order: Order) -> str:
+    """What it is done to: a name, or jobs; what is no filter is told as it came, and where something is undone, what that was about."""
+    if order.name is not None:
+        undone = asked.desk.undos.get(order.name) if order.action in UNDONE else None
+        return order.name if undone is None else written(undone.which)
+    if order.q is None:
+        return f"id:{','.join(order.ids)}" if order.ids else ""
+    try:
+        return written(which_of(order, asked.mask))
+    except TenureError:
+        return order.q
 
 
 async def _order(asked: Asked) -> Order:
@@ -76,8 +88,7 @@ async def _order(asked: Asked) -> Order:
         order = msgspec.json.decode(bytes(body), type=Order)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise FieldError("body", f"must be an order ({error})", "…") from None
-    if order.action not in _ACTIONS:
-        raise FieldError("action", f"must be one of {', '.join(_ACTIONS)}", order.action)
+    order.check()
     return order
 
 
@@ -93,17 +104,30 @@ async def _bulk(asked: Asked, order: Order, keep: Keep) -> Answer:
 
 
 async def _unreplay(asked: Asked, order: Order, keep: Keep) -> Answer:
-    """A retry by its name, stopped if it still goes on; or jobs by their ids."""
-    which = Filter(ids=order.ids)
-    if order.name:
-        retry = asked.desk.undos.get(order.name)
-        if retry is None:
-            raise Refused(404, "no retry of this name can be undone here any more")
-        await retry.halt()
-        which = Filter(ids=retry.replayed)
-    elif not order.ids:
+    """A retry by its name, or jobs by their ids."""
+    if not order.name and not order.ids:
         raise FieldError("name", "must be that of a retry, as its answer told (or give ids)", order.name)
-    return await many(asked.desk, Bulk(await asked.desk.queue(), which, "unreplay"), keep)
+    which = Filter(ids=await _undone(asked, order) if order.name else order.ids)
+    return await many(asked.desk, Undoing(await asked.desk.queue(), which, "unreplay"), keep)
+
+
+async def _restore(asked: Asked, order: Order, keep: Keep) -> Answer:
+    """A discard by its name, or what was discarded of the jobs that are meant."""
+    if order.name is None:
+        return await _bulk(asked, order, keep)
+    which = Filter(ids=await _undone(asked, order))
+    return await many(asked.desk, Undoing(await asked.desk.queue(), which, "restore"), keep)
+
+
+async def _undone(asked: Asked, order: Order) -> Sequence[str]:
+    """The jobs that the action of this name has changed; it is stopped if it still goes on."""
+    done, of = asked.desk.undos.get(order.named()), UNDONE[order.action]
+    if done is None or done.action != of:
+        raise Refused(404, f"no {of} of this name can be undone here any more")
+    if done.too_many:
+        raise Refused(404, f"this {of} cannot be undone any more: {done.said()}")
+    await done.halt()
+    return done.ids
 
 
 async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
@@ -186,7 +210,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Keep], Awaitable[Answer]]]]
     "cancel": _bulk,
     "purge": _bulk,
     "discard": _bulk,
-    "restore": _bulk,
+    "restore": _restore,
     "enqueue_edited": _again,
     "pause": _pause,
     "resume": _resume,

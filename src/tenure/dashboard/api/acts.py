@@ -15,4 +15,5 @@ async def acts(asked: Asked) -> dict[str, Any]:
     bulk = asked.desk.bulks.get(asked.request.path_params["name"])
     if bulk is None:
         raise Refused(404, "no action of this name goes on here")
-    return {"done": bulk.done + bulk.beside, "more": not bulk.over, "said": f"{bulk.said()}{bulk.why}"}
+    said = bulk.told() if bulk.over else bulk.said()
+    return {"done": bulk.done + bulk.beside, "more": not bulk.over, "said": said}

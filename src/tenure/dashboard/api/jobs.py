@@ -1,19 +1,23 @@
-"""Jobs that match a filter: /api/jobs?q=…&before=…&limit=100, and what may be written next: /api/complete?q=…&at=…"""
+"""Jobs that match a filter: /api/jobs?q=…&before=…&limit=100&action=…, and what may be written next: /api/complete?q=…&at=…"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tenure.dashboard.desk import CAP, LOOK, Asked
+from tenure.dashboard.orders import touched
 from tenure.dashboard.present import picture
 from tenure.dashboard.rows import row_of
 from tenure.errors import FieldError
 from tenure.filters import Filter, expand_states
 from tenure.query import complete as completed
+from tenure.query import format as written
 from tenure.query import parse
+from tenure.store.search import Page
 
 __all__ = ["complete", "filter_of", "jobs"]
 
@@ -30,25 +34,38 @@ def filter_of(asked: Asked, text: str) -> Filter:
 
 
 async def jobs(asked: Asked) -> dict[str, Any]:
-    """A page of rows, newest first, and how many match as far as was counted."""
-    text, before = asked.said("q"), asked.said("before") or None
+    """A page of rows, newest first, and how many match as far as was counted; of those that an `action` can change, where one is named."""
+    text, before, action = asked.said("q"), asked.said("before") or None, asked.said("action")
     which, limit = filter_of(asked, text), _limit(asked.said("limit", "100"))
+    if action:
+        which = touched(which, action)
+        text = written(which)
     queue = await asked.desk.queue()
     page, counted = await asyncio.gather(
         queue.list(which, limit=limit, before=before, look=LOOK), _count(asked, which, text)
     )
-    return {"jobs": [row_of(job) for job in page], "before": page.before, "count": counted}
+    if counted["total"] < len(page):
+        counted = _shown(page, more=counted["more"] or page.before is not None or before is not None)
+    return {"jobs": [row_of(job) for job in page], "before": page.before, "count": counted, "q": text}
+
+
+def _shown(page: Page, *, more: bool) -> dict[str, Any]:
+    """So many at least: it is counted from the oldest on, and listed from the newest."""
+    return {"total": len(page), "more": more, "states": dict(Counter(job.state.value for job in page))}
 
 
 async def _count(asked: Asked, which: Filter, text: str) -> dict[str, Any]:
     """How many match: by the picture of now where it knows, else by looking, as far as one looks."""
+    known = None
     if replace(which, states=None, queues=None) == Filter():
         seen = await picture(asked.desk)
         known = _known_total(seen) if which == Filter() else _known_states(which, seen)
-        if known is not None:
+        if known is not None and not _is_short(which, seen):
             return known
     queue = await asked.desk.queue()
     counted = await asked.desk.kept(("count", text), _FRESH, lambda: queue.count(which, cap=CAP, look=LOOK))
+    if known is not None and counted.more and known["total"] > counted.total:
+        return known
     return {"total": counted.total, "more": counted.more, "states": counted.states}
 
 
@@ -67,8 +84,14 @@ def _known_states(which: Filter, seen: Mapping[str, Any]) -> dict[str, Any] | No
         return None
     rows = [row for row in seen["queues"] if queues is None or row["name"] in queues]
     found = {state: total for state in states if (total := sum(row[state] for row in rows))}
-    more = any(state in seen["now"]["capped"] for state in states)
+    more = _is_short(which, seen) or any(state in row["capped"] for state in states for row in rows)
     return {"total": sum(found.values()), "more": more, "states": found}
+
+
+def _is_short(which: Filter, seen: Mapping[str, Any]) -> bool:
+    """Whether queues are named, and the picture counted no further in all queues together: of these it may know too little."""
+    states = expand_states(which.states) or ()
+    return which.queues is not None and any(s in seen["now"]["capped"] for s in states if s != "ready")
 
 
 async def complete(asked: Asked) -> dict[str, Any]:

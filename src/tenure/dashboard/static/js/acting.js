@@ -6,9 +6,9 @@ import { html } from "./lib.js";
 import { State } from "./parts.js";
 
 const WORDS = {
-  retry: { title: "Retry", yes: "Retry", note: "Each starts anew, with all its attempts. It can be undone for those that no worker has claimed yet." },
-  cancel: { title: "Cancel", yes: "Cancel them", note: "What is pending is cancelled; what runs is asked to stop.", danger: true },
-  discard: { title: "Discard", yes: "Discard", note: "Dead jobs end as cancelled, and are deleted when cancelled jobs are. Until then it can be undone.", danger: true },
+  retry: { title: "Retry", yes: "Retry", note: "Each starts anew, with all its attempts. It can be undone, of up to 10,000 jobs, for those that no worker has claimed yet." },
+  cancel: { title: "Cancel", yes: "Cancel them", note: "What is pending is cancelled; what runs is asked to stop. This cannot be undone: Retry starts a cancelled job anew, at once.", danger: true },
+  discard: { title: "Discard", yes: "Discard", note: "Dead jobs end as cancelled, and are deleted when cancelled jobs are. Until then it can be undone, of up to 10,000 jobs.", danger: true },
   purge: { title: "Delete", yes: "Delete for good", note: "Finished jobs are deleted with their history. This cannot be undone.", danger: true },
 };
 
@@ -26,40 +26,36 @@ export async function actOnRows(action, rows) {
     body: html`<${Sample} rows=${rows} total=${rows.length} />`,
   });
   if (!answer) return null;
-  const ids = rows.map((row) => row.id);
-  const undo = action === "cancel" ? () => perform({ action: "retry", ids }) : undefined;
-  return perform({ action, ids }, { undo });
+  return perform({ action, ids: rows.map((row) => row.id) });
 }
 
-// The newest jobs that a filter matches, however far back they are: one answer looks only so far, and says where it stopped.
-export async function newest(q, limit) {
-  let page = await api.get(`jobs${api.query({ q, limit })}`);
-  while (!page.jobs.length && page.before) page = await api.get(`jobs${api.query({ q, limit, before: page.before })}`);
+// The newest jobs that a filter matches and an action can change, however far back they are: one answer looks only so far, and
+// says where it stopped.
+export async function newest(action, q, limit) {
+  let page = await api.get(`jobs${api.query({ q, limit, action })}`);
+  while (!page.jobs.length && page.before) page = await api.get(`jobs${api.query({ q, limit, action, before: page.before })}`);
   return page;
 }
 
-// Every job that a filter matches.
+// Every job that a filter matches, as far as the action can change it: the API says which filter that is.
 export async function actOnFilter(action, given, { rate = action === "retry" } = {}) {
   const words = WORDS[action];
-  // Where no state is named, only dead jobs are retried: so that is what is counted and shown.
-  const q = action === "retry" && !/(^|\s)-?(state|id):/.test(given) ? `state:dead ${given}`.trim() : given;
   let page;
   try {
-    page = await newest(q, 5);
+    page = await newest(action, given, 5);
   } catch (error) {
     say(error.message, { error });
     return null;
   }
-  if (!page.jobs.length) return say("No job matches any more.");
-  const { more } = page.count, total = Math.max(page.count.total, page.jobs.length);
+  if (!page.jobs.length) return say(`There is no job here to ${words.title.toLowerCase()}.`);
+  const { q, count: { total, more } } = page;
   const answer = await ask({
     title: `${words.title} all ${jobsWord(total, more)}?`, text: words.note, yes: `${words.yes}: ${jobsWord(total, more)}`, danger: words.danger,
-    body: html`<p class="mono filter-shown">${q || "every job"}</p><${Sample} rows=${page.jobs} total=${total} />`,
+    body: html`<p class="mono filter-shown">${q}</p><${Sample} rows=${page.jobs} total=${total} />`,
     fields: rate ? [RATE] : [],
   });
   if (!answer) return null;
-  const undo = action === "discard" ? () => perform({ action: "restore", q }) : undefined;
-  return perform({ action, q, ...(answer.rate ? { rate: rateOf(answer.rate) } : {}) }, { undo, total: more ? 0 : total });
+  return perform({ action, q, ...(answer.rate ? { rate: rateOf(answer.rate) } : {}) }, { total: more ? 0 : total });
 }
 
 function rateOf(given) {

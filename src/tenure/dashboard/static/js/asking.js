@@ -20,7 +20,7 @@ export const say = (text, more = {}) => toast({ text, ...more });
 export async function perform(what, more = {}) {
   try {
     const done = await api.act(what);
-    const undo = done.undo ? { undo: () => perform({ action: "unreplay", name: done.undo }) } : {};
+    const undo = done.undo ? { undo: () => perform({ action: what.action === "discard" ? "restore" : "unreplay", name: done.undo }) } : {};
     say(done.said || "Done.", { ...more, ...undo, ...(done.act ? { act: done.act } : {}) });
     nudge();
     return done;
@@ -30,12 +30,16 @@ export async function perform(what, more = {}) {
   }
 }
 
-// What goes on after it was answered: how far it is, asked twice a second until it ends.
+// What goes on after it was answered: how far it is, asked twice a second until it ends, while anybody sees it.
 function Going({ act, total, onEnd }) {
   const [seen, see] = useState(null);
   useEffect(() => {
     let timer = 0, over = false;
     const look = async () => {
+      if (document.hidden) {
+        timer = setTimeout(look, 500);
+        return;
+      }
       const found = await api.get(`acts/${act}`).catch(() => null);
       if (over) return;
       if (found) see(found);

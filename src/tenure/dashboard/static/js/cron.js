@@ -15,13 +15,13 @@ const pause = (name) => perform({ action: "pause_cron", name }, { undo: () => re
 const resume = (name) => perform({ action: "resume_cron", name });
 
 function Card({ one, operator }) {
-  const name = text(one.name), next = one.next || [], runs = one.runs || [];
+  const name = text(one.name), next = one.next || [], runs = one.runs, made = jobsHref(`kind:${quoted(text(one.kind))}`);
   return html`<article class="panel cron" data-cron=${name}><header class="panel-head"><h2>${name} ${one.paused_at && html`<span class="state state-paused">paused</span>`}</h2>
     ${operator && html`<div class="buttons"><button type="button" class="small" onClick=${() => run(name)}>Run now</button>${one.paused_at ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`}</div>`}</header>
     <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span></dd></div>
-      <div><dt>Kind</dt><dd><a href=${jobsHref(`kind:${quoted(text(one.kind))}`)}>${text(one.kind)}</a></dd></div>
+      <div><dt>Kind</dt><dd><a href=${made}>${text(one.kind)}</a></dd></div>
       <div><dt>Last</dt><dd><${When} at=${one.fired_at} /></dd></div>
-      <div><dt>Runs</dt><dd>${runs.length ? html`<ul class="times" data-runs>${runs.map((job) => html`<li><${JobLink} id=${job.id} /> <${State} of=${job.state} /> <${When} at=${job.finished_at || job.started_at || job.created_at} /></li>`)}</ul>` : html`<span class="faint">none that are kept</span>`}</dd></div>
+      <div><dt>Runs</dt><dd>${runs === null ? html`<a href=${made}>not looked up here</a>` : runs.length ? html`<ul class="times" data-runs>${runs.map((job) => html`<li><${JobLink} id=${job.id} /> <${State} of=${job.state} /> <${When} at=${job.finished_at || job.started_at || job.created_at} /></li>`)}</ul>` : html`<span class="faint">none that are kept</span>`}</dd></div>
       <div><dt>Next</dt><dd>${one.paused_at ? html`<span class="faint">not while it is paused</span>` : next.length ? html`<ol class="times">${next.map((at) => html`<li class="num"><time dateTime=${at}>${moment(at)}</time></li>`)}</ol>` : "–"}</dd></div>
       ${one.problem && html`<div><dt>Problem</dt><dd class="err">${text(one.problem)}</dd></div>`}
       <div><dt>Missed</dt><dd>${text(one.missed)}</dd></div></dl></article>`;

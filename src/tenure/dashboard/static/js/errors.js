@@ -3,8 +3,8 @@ import { actOnFilter, actOnRows, newest } from "./acting.js";
 import { query } from "./api.js";
 import { ask, perform, say } from "./asking.js";
 import { count, moment, text } from "./format.js";
-import { useKeys } from "./keys.js";
-import { html, useState } from "./lib.js";
+import { useKeys, usePointer } from "./keys.js";
+import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, Spans, Spark, When } from "./parts.js";
 import { go, href, jobHref, jobsHref, quoted } from "./route.js";
@@ -17,7 +17,7 @@ export const filterOf = (group) => `state:dead fingerprint:${group.fingerprint}`
 // The newest of them: the example may have been started anew since, or never died.
 async function replayOne(group) {
   try {
-    const page = await newest(filterOf(group), 1);
+    const page = await newest("retry", filterOf(group), 1);
     return page.jobs.length ? actOnRows("retry", page.jobs) : say("None of its jobs is dead any more.");
   } catch (error) {
     return say(error.message, { error });
@@ -41,7 +41,7 @@ function Group({ group, here, operator, onPoint }) {
       <p class="mono wrap">${text(group.message)}</p>
       ${group.frame && html`<p class="faint mono wrap" data-frame>at ${text(group.frame)}</p>`}
       <p class="faint">first <${When} at=${group.first_seen} />, last <${When} at=${group.last_seen} />, for example <${JobLink} id=${group.sample_id} />${sleeping && html`, snoozed until ${moment(group.snoozed_until)}`}</p></div>
-    <div class="group-figures"><span class="num big">${count(group.count)}</span><span class="faint">failures</span><a class="num big" href=${jobsHref(q)}>${count(group.dead)}</a><span class="faint">dead</span></div>
+    <div class="group-figures"><span class="num big">${count(group.count)}</span><span class="faint">failures</span><a class="num big" href=${jobsHref(q)}>${count(group.dead)}</a><span class="faint">died</span></div>
     <${Spark} values=${group.spark} />
     ${operator && html`<div class="buttons start"><button type="button" class="small" onClick=${() => replayOne(group)}>Replay one</button>
       <button type="button" class="small" onClick=${() => actOnFilter("retry", q)}>Replay all …</button>
@@ -54,15 +54,15 @@ export function Errors({ params, operator }) {
   const span = SPANS.includes(params.span) ? params.span : "24h";
   const load = useLoad(`errors${query({ span, fingerprint: params.fingerprint })}`, { every: 2000, idle: 10000 });
   const groups = [...(load.data ? load.data.groups : [])].sort((a, b) => isSnoozed(a) - isSnoozed(b));
-  const [at, move] = useState(-1);
-  const here = groups[at];
+  const { named, point, step } = usePointer(groups.map((group) => group.fingerprint), `${span} ${params.fingerprint}`);
+  const here = groups.find((group) => group.fingerprint === named);
   useKeys({
-    j: () => move(Math.min(at + 1, groups.length - 1)), k: () => move(Math.max(at - 1, 0)), Enter: () => here && go(jobHref(here.sample_id)),
+    j: () => step(1), k: () => step(-1), Enter: () => here && go(jobHref(here.sample_id)),
     r: () => here && operator && actOnFilter("retry", filterOf(here)), x: () => here && operator && snooze(here),
     c: () => here && operator && actOnFilter("discard", filterOf(here)),
   });
   const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
     ${params.fingerprint && html`<p class="faint" data-only>One group alone. <a href=${href("errors", { span })}>All errors</a></p>`}
-    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group, index) => html`<${Group} key=${group.fingerprint} group=${group} here=${index === at} operator=${operator} onPoint=${() => move(index)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure in the last ${span}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure in the last ${span}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
 }

@@ -1,5 +1,6 @@
 // The filter box: completes as one types, and shows where a mistake is. Enter applies.
 import { get, query } from "./api.js";
+import { filterWanted } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 
 export function FilterBox({ q, problem, onApply }) {
@@ -11,6 +12,9 @@ export function FilterBox({ q, problem, onApply }) {
   useEffect(() => {
     if (document.activeElement !== box.current) set(q);
   }, [q]);
+  useEffect(() => {
+    if (filterWanted()) box.current.focus();
+  }, []);
   const wanted = useRef(false);
   const complete = async () => {
     const mine = ++asked.current;
@@ -71,6 +75,6 @@ export function FilterBox({ q, problem, onApply }) {
         class=${index === at ? "on" : ""} onMouseDown=${(event) => { event.preventDefault(); take(one); }}>
         <span class="mono">${typeof one === "string" ? one : one.text}</span><span class="faint">${typeof one === "string" ? "" : one.means}</span></li>`)}</ul>`}
     ${bad && html`<div class="filter-bad" role="alert"><pre class="mono">${q}${"\n"}${" ".repeat(bad.start)}${"^".repeat(Math.max(1, bad.end - bad.start))}</pre>
-      <p>${bad.text}${bad.expected ? `; expected ${Array.isArray(bad.expected) ? bad.expected.join(", ") : bad.expected}` : ""}${bad.near ? html`; did you mean <b>${Array.isArray(bad.near) ? bad.near.join(", ") : bad.near}</b>?` : ""}</p></div>`}
+      <p>${bad.text}</p></div>`}
   </div>`;
 }

@@ -4,7 +4,7 @@ import { query } from "./api.js";
 import { FilterBox } from "./filterbox.js";
 import { count, jobs as jobsWord, madeAt, moment } from "./format.js";
 import { Cells, HEAD } from "./jobrow.js";
-import { useKeys } from "./keys.js";
+import { useKeys, usePointer } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Copy, Empty, Page, Problem, Waiting } from "./parts.js";
@@ -16,12 +16,13 @@ function useChosen(rows, q) {
   const [chosen, choose] = useState(new Set());
   const last = useRef(null);
   useEffect(() => choose(new Set()), [q]);
-  const pick = (at, ranged) => {
+  // A range begins at the job that was picked last, wherever that is by now; if it is gone, there is no range.
+  const pick = (id, ranged) => {
     const next = new Set(chosen);
-    const [from, to] = ranged && last.current !== null ? [Math.min(last.current, at), Math.max(last.current, at)] : [at, at];
-    const on = !chosen.has(rows[at].id);
-    for (let i = from; i <= to; i++) if (rows[i]) on ? next.add(rows[i].id) : next.delete(rows[i].id);
-    last.current = at;
+    const ids = rows.map((row) => row.id), at = ids.indexOf(id), other = ranged ? ids.indexOf(last.current) : -1;
+    const on = !chosen.has(id);
+    for (const one of other < 0 ? [id] : ids.slice(Math.min(at, other), Math.max(at, other) + 1)) on ? next.add(one) : next.delete(one);
+    last.current = id;
     choose(next);
   };
   return { chosen, pick, none: () => choose(new Set()), all: () => choose(new Set(rows.map((row) => row.id))) };
@@ -50,14 +51,13 @@ export function Jobs({ params, operator }) {
   useEffect(() => { if (further) seek(further); }, [further]);
   const rows = load.data ? load.data.jobs : [];
   const { chosen, pick, none, all } = useChosen(rows, q);
-  const [at, move] = useState(-1);
-  useEffect(() => move(-1), [q, params.before]);
-  useEffect(() => document.querySelector("tr.here")?.scrollIntoView({ block: "nearest" }), [at]);
-  const here = rows[at];
+  const { named, point, step } = usePointer(rows.map((row) => row.id), `${q} ${params.before}`);
+  useEffect(() => document.querySelector("tr.here")?.scrollIntoView({ block: "nearest" }), [named]);
+  const here = rows.find((row) => row.id === named);
   const meant = () => { const picked = rows.filter((row) => chosen.has(row.id)); return picked.length ? picked : here ? [here] : []; };
   const doing = (action) => () => operator && meant().length && actOnRows(action, meant()).then((done) => done && none());
   useKeys({
-    j: () => move(Math.min(at + 1, rows.length - 1)), k: () => move(Math.max(at - 1, 0)), x: () => here && pick(at, false),
+    j: () => step(1), k: () => step(-1), x: () => here && pick(named, false),
     Enter: () => here && go(jobHref(here.id)), r: doing("retry"), c: doing("cancel"), Escape: none,
   });
   const apply = (text) => go(href("jobs", { q: text }));
@@ -70,8 +70,8 @@ export function Jobs({ params, operator }) {
     ${(!load.data || further) && from ? html`<p class="waiting" aria-busy="true">No match yet, looked back to ${moment(madeAt(from))} …</p>` : !load.data ? !load.error && html`<${Waiting} />` : rows.length === 0
       ? html`<${Empty} title=${q ? "No job matches" : "No jobs yet"}>${q ? html`Nothing in this store is <span class="mono">${q}</span>. <a href="#/jobs">Show all jobs</a>.` : html`Enqueue one: <span class="mono">tenure enqueue KIND JSON</span>. It shows here by itself.`}<//>`
       : html`<div class="scroll"><table class="jobs choose"><thead><tr><th class="tick"><input type="checkbox" aria-label="Select every job shown" checked=${allOn} onChange=${allOn ? none : all} /></th>${HEAD}</tr></thead>
-        <tbody>${rows.map((row, index) => html`<tr key=${row.id} data-id=${row.id} class=${`${index === at ? "here" : ""} ${chosen.has(row.id) ? "chosen" : ""}`} onClick=${(event) => !event.target.closest("a, input") && (move(index), event.shiftKey && pick(index, true))}>
-          <td class="tick"><input type="checkbox" aria-label=${`Select job ${row.id}`} checked=${chosen.has(row.id)} onClick=${(event) => pick(index, event.shiftKey)} /></td><${Cells} row=${row} /></tr>`)}</tbody></table></div>
+        <tbody>${rows.map((row) => html`<tr key=${row.id} data-id=${row.id} class=${`${row === here ? "here" : ""} ${chosen.has(row.id) ? "chosen" : ""}`} onClick=${(event) => !event.target.closest("a, input") && (point(row.id), event.shiftKey && pick(row.id, true))}>
+          <td class="tick"><input type="checkbox" aria-label=${`Select job ${row.id}`} checked=${chosen.has(row.id)} onClick=${(event) => pick(row.id, event.shiftKey)} /></td><${Cells} row=${row} /></tr>`)}</tbody></table></div>
         <nav class="pages">${params.before && html`<a href=${href("jobs", { q })}>Newest</a>`}${load.data.before && html`<a href=${href("jobs", { q, before: load.data.before })}>Older</a>`}</nav>`}
   <//>`;
 }

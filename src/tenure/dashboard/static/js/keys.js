@@ -1,6 +1,6 @@
 // The keyboard: keys of the whole page, and keys that the page on show brings along. None is heard while somebody types.
 import { isAsking } from "./asking.js";
-import { html, useEffect, useRef } from "./lib.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
 import { go } from "./route.js";
 
 export const PAGES = [
@@ -16,6 +16,7 @@ export const PAGES = [
 
 const local = [];
 let going = 0;
+let filtering = false;
 
 export function useKeys(handlers) {
   const latest = useRef(handlers);
@@ -27,14 +28,38 @@ export function useKeys(handlers) {
   }, []);
 }
 
+// Where j and k point in a list that changes by itself: at what has this name, not at a place. Where that is gone nothing is
+// meant, and j and k go on from where it was; another list (`of`) begins anew.
+export function usePointer(names, of) {
+  const [name, point] = useState(null);
+  const last = useRef(0);
+  useEffect(() => {
+    last.current = 0;
+    point(null);
+  }, [of]);
+  const at = names.indexOf(name);
+  if (at >= 0) last.current = at;
+  const step = (by) => {
+    const to = at >= 0 ? at + by : last.current + Math.min(by, 0);
+    if (names.length) point(names[Math.max(0, Math.min(to, names.length - 1))]);
+  };
+  return { named: at >= 0 ? name : null, point, step };
+}
+
 const typing = (target) => target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 
 function focusFilter() {
   const box = document.querySelector("#filter");
   if (box) return box.focus();
-  go("#/jobs");
-  setTimeout(() => document.querySelector("#filter")?.focus(), 60);
-  return undefined;
+  filtering = true;
+  return go("#/jobs");
+}
+
+// Whether the filter was asked for on another page: it is told once, to the box when it is there.
+export function filterWanted() {
+  const was = filtering;
+  filtering = false;
+  return was;
 }
 
 export function startKeys({ palette, help }) {

@@ -28,12 +28,17 @@ function open() {
     beat();
   });
   source.addEventListener("error", () => {
-    tell({ state: "away" });
-    if (source && source.readyState === EventSource.CLOSED) {
-      source = null;
-      again = setTimeout(open, 3000);
-    }
+    if (!source || source.readyState !== EventSource.CLOSED) return tell({ state: "away" });
+    source = null;
+    again = setTimeout(open, 3000);
+    return why();
   });
+}
+
+// A stream that was refused does not say why; the API does.
+async function why() {
+  const error = await get("me").then(() => null, (problem) => problem);
+  if (!source && !document.hidden) tell({ state: error && error.status === 401 ? "out" : "away" });
 }
 
 function close(state) {

@@ -20,11 +20,11 @@ import { Webhooks } from "./webhooks.js";
 import { Workers } from "./workers.js";
 
 const SHOWN = { overview: Overview, jobs: Jobs, job: Job, flow: Flow, errors: Errors, queues: Queues, workers: Workers, cron: Cron, webhooks: Webhooks, system: System };
-const LIVE = { live: "live", away: "no connection", paused: "paused", connecting: "connecting" };
+const LIVE = { live: "live", away: "no connection", paused: "paused", connecting: "connecting", out: "logged out" };
 
 function Dot() {
   const { state } = useLive();
-  return html`<span class=${`dot dot-${state}`} role="status" data-live=${state} title=${`Live updates: ${LIVE[state]}`}><i></i>${LIVE[state]}</span>`;
+  return html`<span class=${`dot dot-${state}`} role="status" data-live=${state} title=${`Live updates: ${LIVE[state]}`}><i></i>${state === "out" ? html`<a href="login">Log in</a>` : LIVE[state]}</span>`;
 }
 
 function Frame({ page, me, onPalette, onHelp, children }) {
@@ -55,7 +55,7 @@ function App() {
   const operator = me !== null && me.role === "operator";
   const Shown = SHOWN[route.page];
   return html`<${Frame} page=${route.page} me=${me} onPalette=${() => open("palette")} onHelp=${() => open("help")}>
-      ${error && html`<${Page} title="Tenure"><${Problem} error=${error} />${error.status === 0 && html`<p class="faint">Trying again every few seconds.</p>`}${error.status === 401 && html`<p><a href="login">Log in</a></p>`}<//>`}
+      ${error && html`<${Page} title="Tenure"><${Problem} error=${error} />${error.status === 0 && html`<p class="faint">Trying again every few seconds.</p>`}<//>`}
       ${!error && !me && html`<${Waiting} />`}
       ${me && !error && (Shown ? html`<${Shown} key=${`${route.page}/${route.rest}`} rest=${route.rest} params=${route.params} operator=${operator} me=${me} />` : html`<${Empty} title="There is no such page"><a href="#/overview">To the overview</a>.<//>`)}
     <//>

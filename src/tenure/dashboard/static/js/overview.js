@@ -33,18 +33,19 @@ function Tiles({ now }) {
     <${Tile} name="Running" value=${count(now.running, more("running"))} to=${jobsHref("state:running")} note=${`${count(now.busy)} of ${count(now.slots)} slots busy`} tone=${full ? "warn" : ""} />
     <${Tile} name="Scheduled" value=${count(now.scheduled, more("scheduled"))} to=${jobsHref("state:scheduled")} note="for later" />
     <${Tile} name="Waiting" value=${count(now.waiting, more("waiting"))} to=${jobsHref("state:waiting")} note="held back" />
-    <${Tile} name="Dead" value=${count(now.dead, more("dead"))} to=${href("errors")} note="by error" tone=${now.dead ? "bad" : ""} />
+    <${Tile} name="Dead" value=${count(now.dead, more("dead"))} to=${jobsHref("state:dead")} note="given up" tone=${now.dead ? "bad" : ""} />
     <${Tile} name="Rate" value=${rate(now.rate)} to=${jobsHref("state:done")} note="in the last minute" />
     <${Tile} name="Errors" value=${share(now.error_rate)} to=${href("errors")} note="of attempts" tone=${now.error_rate > 0.05 ? "bad" : ""} />
   </section>`;
 }
 
 function Depths({ queues }) {
+  const shown = (one, state) => count(one[state], one.capped.includes(state));
   const top = Math.max(1, ...queues.map((one) => (one.ready || 0) + (one.running || 0)));
   return html`<section class="panel"><header class="panel-head"><h2>Queues</h2><a href=${href("queues")}>all queues</a></header>
     ${queues.length === 0 ? html`<${Empty} title="No queues yet">A queue appears with its first job.<//>` : html`<div class="scroll"><table><thead><tr><th>Queue</th><th class="r">Ready</th><th class="r">Running</th><th class="r">Oldest waits</th><th class="r">Rate</th><th class="wide"></th></tr></thead>
     <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${quoted(text(one.name))}`)}>${text(one.name)}</a></td>
-      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${count(one.ready)}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${count(one.running)}</a></td>
+      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${shown(one, "ready")}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${shown(one, "running")}</a></td>
       <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${seconds(one.oldest_ready)}</a></td><td class="r num"><a href=${jobsHref(`state:done queue:${quoted(text(one.name))}`)}>${rate(one.rate)}</a></td>
       <td class="wide"><span class="depth"><i class="wait" style=${{ width: `${((one.ready || 0) / top) * 100}%` }}></i><i class="run" style=${{ width: `${((one.running || 0) / top) * 100}%` }}></i></span></td></tr>`)}</tbody></table></div>`}
   </section>`;

@@ -17,14 +17,14 @@ export const Empty = ({ title, children }) => html`<div class="empty"><p class="
 
 export const Waiting = () => html`<p class="waiting" aria-busy="true">Loading …</p>`;
 
-// What the API refused, with the field, the rule and the fix it named.
+// What the API refused, with the field, the rule and the fix it named; who was logged out is told where to log in.
 export function Problem({ error }) {
   if (!error) return null;
   const said = error.said && typeof error.said === "object" ? error.said : null;
   const parts = said ? ["field", "rule", "value", "expected", "near", "fix"].filter((name) => said[name] !== undefined && said[name] !== null && said[name] !== "") : [];
   const title = error.status === 0 ? "Cannot reach the API" : error.status === 401 || error.status === 403 ? "Not allowed" : "That did not work";
   return html`<div class="problem" role="alert">
-    <strong>${title}</strong> <span>${error.message}</span>
+    <strong>${title}</strong> <span>${error.message}</span>${error.status === 401 && html` <a href="login">Log in</a>`}
     ${parts.length > 0 && html`<dl>${parts.map((name) => html`<dt>${name}</dt><dd class=${name === "value" ? "mono" : ""}>${format.text(said[name])}</dd>`)}</dl>`}
   </div>`;
 }
@@ -77,7 +77,7 @@ export function Spark({ values }) {
   const top = Math.max(1, ...given);
   const step = given.length > 1 ? 100 / (given.length - 1) : 100;
   const points = given.map((value, at) => `${(at * step).toFixed(1)},${(23 - (value / top) * 21).toFixed(1)}`).join(" ");
-  return html`<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=${`${given.reduce((a, b) => a + b, 0)} in this span, at most ${top} at a time`}><polyline points=${points} /></svg>`;
+  return html`<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=${`${given.reduce((a, b) => a + b, 0)} in the last 24 hours, at most ${Math.max(0, ...given)} in one`}><polyline points=${points} /></svg>`;
 }
 
 export const Page = ({ title, aside, children }) =>

@@ -15,7 +15,7 @@ export const resume = (name) => perform({ action: "resume", name });
 
 function Row({ one, operator }) {
   const name = text(one.name);
-  const of = (state, shown = count(one[state] ?? 0)) => html`<a href=${jobsHref(`state:${state} queue:${quoted(name)}`)}>${shown}</a>`;
+  const of = (state, shown = count(one[state], one.capped.includes(state))) => html`<a href=${jobsHref(`state:${state} queue:${quoted(name)}`)}>${shown}</a>`;
   return html`<tr data-queue=${name}><td><a href=${jobsHref(`queue:${quoted(name)}`)}><b>${name}</b></a></td><td>${one.paused ? html`<span class="state state-paused">paused</span> <${When} at=${one.paused_at} />` : html`<span class="faint">open</span>`}</td>
     ${["ready", "running", "scheduled", "waiting", "dead"].map((state) => html`<td class="r num">${of(state)}</td>`)}
     <td class="r num">${of("ready", seconds(one.oldest_ready))}</td><td class="r num">${of("done", rate(one.rate))}</td>
