@@ -88,6 +88,23 @@ def test_suspects_that_find_no_child_here_are_left_to_other_workers(
     assert seen.state == "running"
 
 
+def test_a_suspect_of_a_group_waits_here_for_its_child_and_nobody_of_its_group_overtakes_it(
+    parent_house: House, tmp_path: Path
+) -> None:
+    grouped = apps.plain_where.options(group="g", order="start")
+    suspect, alone = grouped.enqueue(), apps.plain_where.enqueue()
+    crash_once(parent_house, suspect, alone)
+    behind = grouped.enqueue()
+    first = apps.patient.options(priority=1).enqueue()
+    parent_house.start(children=1, lease="2s")
+    until((tmp_path / "began").exists)
+    parent_house.seen(alone, lambda j: j.state == "scheduled")
+    assert [job.state for job in _seen(parent_house, [suspect, behind])] == ["running", "waiting"]
+    first.cancel()
+    assert suspect.result("30s") != os.getpid()
+    assert behind.result("30s") == os.getpid()
+
+
 def test_a_suspect_that_waited_for_a_child_when_the_worker_stopped_is_given_back(
     parent_house: House, tmp_path: Path
 ) -> None:

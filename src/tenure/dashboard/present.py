@@ -65,7 +65,7 @@ def _queue(name: str, pulse: Pulse, rates: Mapping[str, float]) -> dict[str, Any
         "name": name,
         **{state: states[state] for state in _SUMMED},
         "dead": pulse.dead.get(name, 0),
-        "capped": sorted(pulse.more - {"ready"} | ({"ready"} if name in pulse.more_ready else set())),
+        "capped": pulse.more_in(name),
         "oldest_ready": _rounded(pulse.oldest_ready[name].total_seconds()) if states["ready"] else None,
         "rate": rates.get(name, 0.0),
         "paused": name in pulse.paused,

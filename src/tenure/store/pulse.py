@@ -48,6 +48,11 @@ class Pulse(Struct, frozen=True, kw_only=True):
     capped: bool
     """Whether any count did."""
 
+    def more_in(self, queue: str) -> list[str]:
+        """The states of one queue of which there may be more than was counted."""
+        ready = {State.READY.value}
+        return sorted(self.more - ready | (ready if queue in self.more_ready else set()))
+
 
 def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     """How the queues stand; overdue is what should have been seen to `margin` microseconds ago."""

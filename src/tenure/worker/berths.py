@@ -2,7 +2,8 @@
 
 A claim that is to run in a child waits aside in its line until a berth is free, and holds no slot that others could use. The
 claimer asks for no more jobs of isolated kinds than can start soon; what could not start here is left to other workers.
-Suspects are not known before they are claimed: those that found no berth for a second are put off, so that others get them.
+Suspects are not known before they are claimed: those that found no berth for a second are put off, so that others get them,
+unless they are of a group, which might go on without them.
 """
 
 from __future__ import annotations

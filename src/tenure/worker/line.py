@@ -76,7 +76,8 @@ class Line:
         self._received += len(claims) + len(aside) + lost
         for _ in range(min(len(claims) + len(aside), len(self._waiting))):
             self.wake()
-        if suspects := [claim for claim in aside if claim.apart]:
+        # While one of a group is put off, its group may go on without it: so it waits here for its turn.
+        if suspects := [claim for claim in aside if claim.apart and claim.group is None]:
             self._loop.call_later(_PATIENCE, self._put_off, suspects)
 
     def _put_off(self, suspects: Sequence[Claim]) -> None:

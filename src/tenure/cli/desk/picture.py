@@ -17,10 +17,6 @@ _WORKERS: Final = ("WORKER", "BUSY", "MEMORY", "VERSION", "UP", "SEEN", "QUEUES"
 _RUNNING: Final = ("JOB", "KIND", "QUEUE", "TRY", "FOR", "PROGRESS")
 _ERRORS: Final = ("ERRORS", "DEAD", "LAST", "KIND", "LATELY")
 _STATES: Final = ("ready", "running", "scheduled", "waiting")
-_CAP: Final = 10_000
-"""So far each state is counted in all queues together, ready jobs apart."""
-_LEAST: Final = 50
-"""So far each lane of ready jobs is counted at least, however many lanes there are (`q.pulse`)."""
 _LEFT: Final = frozenset({"QUEUE", "JOB", "WORKER", "VERSION", "QUEUES", "KIND", "PROGRESS", "LATELY"})
 
 
@@ -67,7 +63,7 @@ def _shared(counts: Sequence[int], room: int) -> list[int]:
 
 def _head(told: dict[str, Any], place: str, at: datetime) -> Iterator[Line]:
     totals, workers = told["totals"], told["workers"]
-    states = [f"{number(totals[state], more=_more(told, totals, state))} {state}" for state in _STATES]
+    states = [f"{number(totals[state], more=state in totals['capped'])} {state}" for state in _STATES]
     busy = sum(one["running"] or 0 for one in workers)
     slots = sum(one["slots"] or 0 for one in workers)
     yield Line(f"tenure top  {plain(place)}  {at.astimezone():%H:%M:%S}", "bold")
@@ -83,16 +79,10 @@ def _queues(told: dict[str, Any]) -> Iterator[tuple[list[str], str]]:
     """The fullest first: where there is no room for all, these are wanted."""
     fullest = sorted(told["queues"], key=lambda one: (-one["ready"], -one["done_per_second"]))
     for one in fullest:
-        counts = [number(one[state], more=_more(told, one, state)) for state in _STATES]
+        counts = [number(one[state], more=state in one["capped"]) for state in _STATES]
         oldest = "paused" if one["paused"] else _span(one["oldest_ready"])
         times = [oldest, _rate(one["done_per_second"]), _rate(one["failed_per_second"])]
         yield [one["name"], *counts, *times, _span(one["wait_p95"]), _span(one["run_p95"])], "yellow" if one["paused"] else ""  # fmt: skip
-
-
-def _more(told: dict[str, Any], of: dict[str, Any], state: str) -> bool:
-    """Whether there may be more of a state than was counted: in any queue, where all of them were counted together."""
-    enough = of[state] >= _LEAST if state == "ready" else told["totals"][state] >= _CAP
-    return bool(told["capped"]) and enough
 
 
 def _workers(told: dict[str, Any], at: datetime) -> Iterator[tuple[list[str], str]]:

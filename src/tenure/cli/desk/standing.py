@@ -44,6 +44,7 @@ def look(queue: Queue) -> dict[str, Any]:
             **{state: pulse.counts.get(name, {}).get(state, 0) for state in _STATES},
             "oldest_ready": _oldest(pulse.oldest_ready.get(name)),
             "paused": name in pulse.paused,
+            "capped": pulse.more_in(name),
             **figures.get(name, _NOTHING),
         }
         for name in names
@@ -57,6 +58,7 @@ def look(queue: Queue) -> dict[str, Any]:
             **{name: round(sum(one[name] for one in queues), 2) for name in summed},
             "overdue_leases": pulse.overdue_leases,
             "overdue_scheduled": pulse.overdue_scheduled,
+            "capped": sorted(pulse.more),
         },
         "queues": queues,
         "workers": _workers(queue),
