@@ -26,16 +26,19 @@ import apsw
 import psycopg
 
 import tenure
-from bench.dashboard_fill import Shape, fill_figures, fill_jobs
+from bench.dashboard_fill import Shape, fill_figures, fill_jobs, fill_samples
 from bench.measure import Cell, Report, interleave, say
 from bench.worker import drain_by_worker, fill, make_app
 from tenure.dashboard import Dashboard, asgi
 from tenure.dashboard.api.overview import warm
+from tenure.dashboard.series import SPANS
 from tenure.worker.figures import Figures
 from tests.support.postgres import PostgresServer
 
 PAGES = {
     "overview": "/api/overview?span=1h",
+    "overview of a day": "/api/overview?span=24h",
+    "overview of a week": "/api/overview?span=7d",
     "jobs": "/api/jobs",
     "jobs, state:dead": "/api/jobs?q=state:dead",
     "jobs, state:ready of a queue": "/api/jobs?q=" + quote("state:ready queue:mail"),
@@ -99,11 +102,13 @@ def make_large(store: str, url: str, shape: Shape) -> None:
     if store == "postgres":
         with psycopg.connect(url, autocommit=True) as connection:
             fill_jobs(store, lambda text: connection.execute(text.encode()), shape)
+            fill_samples(store, lambda text: connection.execute(text.encode()))
             connection.execute("VACUUM (ANALYZE) tenure.finished")
             connection.execute("VACUUM (ANALYZE) tenure.jobs")
     else:
         file = apsw.Connection(url.removeprefix("sqlite:///"))
         fill_jobs(store, file.execute, shape)
+        fill_samples(store, file.execute)
         file.close()
     fill_figures(url)
 
@@ -111,23 +116,25 @@ def make_large(store: str, url: str, shape: Shape) -> None:
 def pages(store: str, url: str, sizes: Sizes, report: Report) -> None:
     """How long each page takes, in milliseconds."""
     say(f"{store}: asking for pages")
-    first, cells = asyncio.run(_ask_all(url, sizes.asked))
+    firsts, cells = asyncio.run(_ask_all(url, sizes.asked))
     unit = Cell("unit", [1.0])
-    report.add(store, "overview, the first asked for, in ms", {"ms": first, "unit": unit}, "ms", "unit", want=MOST, cost=True)  # fmt: skip
+    for span, first in firsts.items():
+        report.add(store, f"overview of {span}, the first asked for, in ms", {"ms": first, "unit": unit}, "ms", "unit", want=MOST, cost=True)  # fmt: skip
     for name, cell in cells.items():
         report.add(store, f"{name}, nothing kept, in ms", {"ms": cell, "unit": unit}, "ms", "unit", want=MOST, cost=True)  # fmt: skip
 
 
-async def _ask_all(url: str, times: int) -> tuple[Cell, dict[str, Cell]]:
+async def _ask_all(url: str, times: int) -> tuple[dict[str, Cell], dict[str, Cell]]:
     app = tenure.App(url)
-    first = Cell("first")
+    first = {span: Cell(span) for span in SPANS}
     dashboard = asgi(app)
     await ask(dashboard, "/api/me")
     await ask(dashboard, "/api/jobs?limit=1")  # the connections are there
     for _ in range(5):
-        dashboard = asgi(app)
-        await warm(dashboard._desk)  # as a server that starts it does
-        first.values.append(await ask(dashboard, PAGES["overview"]))
+        for span, cell in first.items():
+            dashboard = asgi(app)
+            await warm(dashboard._desk)  # as a server that starts it does
+            cell.values.append(await ask(dashboard, f"/api/overview?span={span}"))
     cells = {name: Cell(name) for name in PAGES}
     for _ in range(times):
         for name, path in PAGES.items():

@@ -1,4 +1,4 @@
-"""A store as it is after a while: a million finished jobs, some of them dead, a backlog, an hour of figures, failures alike.
+"""A store as it is after a while: a million finished jobs, some of them dead, a backlog, a week of figures, failures alike.
 
 Ids are as clients make them, in the order of time: finished jobs first, the backlog after them.
 """
@@ -15,7 +15,7 @@ from tenure.clock import from_micros
 from tenure.figures import ErrorTally, Histogram, Tally
 from tenure.newjob import lane_of
 
-__all__ = ["QUEUES", "Execute", "Shape", "fill_figures", "fill_jobs"]
+__all__ = ["QUEUES", "Execute", "Shape", "fill_figures", "fill_jobs", "fill_samples"]
 
 Execute = Callable[[str], object]
 QUEUES = ("mail", "pictures", "billing", "imports", "reports")
@@ -76,25 +76,50 @@ def _insert(store: str, execute: Execute, state: str, start: int, count: int, qu
     )
 
 
+def fill_samples(store: str, execute: Execute) -> None:
+    """How the queues stood in every minute of the last week."""
+    now, minutes = int(time.time() // 60), 7 * 24 * 60
+    table = "tenure.samples" if store == "postgres" else "tenure_samples"
+    rows = (
+        f"generate_series(1, {minutes}) i"
+        if store == "postgres"
+        else f"(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {minutes}) SELECT i FROM n)"
+    )
+    for queue in ("", *QUEUES):
+        execute(
+            f"INSERT INTO {table} (minute, queue, ready, running, oldest, busy, slots)"
+            f" SELECT {now} - i, '{queue}', i % 900, i % 40, i % 70 * 1000000, i % 50, 50 FROM {rows}"
+        )
+
+
 def fill_figures(url: str) -> None:
-    """The last hour, as three workers told it, and failures alike in the last day."""
-    chance = random.Random("figures")
+    """The last week as three workers told it: minutes for a day, hours before; the last hour in all its tellings. And failures alike."""
+    chance, at = random.Random("figures"), [0]
     now = time.time_ns() // 1_000
-    moments = [now - minute * 60_000_000 for minute in range(58, 0, -1)]
-    for minute in moments:
-        with tenure.open(url, clock=lambda at=minute: from_micros(at)) as q:  # type: ignore[misc]
+    with tenure.open(url, clock=lambda: from_micros(at[0])) as q:
+
+        def tell(minute: int, times: int) -> None:
+            at[0] = now - minute * 60_000_000
             for worker in range(WORKERS):
-                for _ in range(TELLINGS):
-                    q.add_figures(
-                        f"worker {worker}",
-                        [_tally(chance, queue, kind) for queue in QUEUES for kind in KINDS],
-                    )
-    for hour in range(24):
-        with tenure.open(url, clock=lambda at=now - hour * 3_600_000_000: from_micros(at)) as q:  # type: ignore[misc]
+                for _ in range(times):
+                    tallies = [_tally(chance, queue, kind) for queue in QUEUES for kind in KINDS]
+                    q.add_figures(f"worker {worker}", tallies)
+
+        for hour in range(7 * 24, 24, -1):
+            tell(hour * 60, 1)
+        for minute in range(24 * 60, 58, -1):
+            tell(minute, 1)
+        for minute in range(58, 0, -1):
+            tell(minute, TELLINGS)
+        for hour in range(24):
+            at[0] = now - hour * 3_600_000_000
             q.add_figures("worker 0", [], [
                 ErrorTally(f"{n:016x}", KINDS[n % 2], "TimeoutError", f"server {n} did not answer", "sample", 20, 1)
                 for n in range(50)
             ])  # fmt: skip
+        at[0] = now
+        while q.tidy_figures():
+            pass
 
 
 def _tally(chance: random.Random, queue: str, kind: str) -> Tally:

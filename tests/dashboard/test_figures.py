@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import tenure
+from tenure.clock import from_micros
+from tenure.dashboard import series
 from tenure.figures import ErrorTally, Histogram, Tally
 from tests.dashboard.house import House, Served
 
@@ -97,3 +101,30 @@ def test_pages_read_what_was_put_down_and_put_nothing_down_themselves(page: Serv
     told = page.get("/api/overview").json
     assert set(told["series"]["ready"]) == {None}
     assert told["depths"] == []
+
+
+def test_what_was_read_before_is_drawn_as_if_all_of_it_were_read_anew(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long nobody looked, and wherever in a step of time it is."""
+    at = [1_893_456_000_000_000 + 37 * 60_000_000]
+    monkeypatch.setattr(series, "now", lambda: from_micros(at[0]))
+
+    async def look() -> None:
+        lasting = series.Figures()
+        async with await tenure.aopen(house.app.url, clock=lambda: from_micros(at[0])) as q:
+            for minutes in (0, 1, 1, 2, 5, 14, 31, 64, 3, 300, 1, 1_500, 2, 3_000):
+                at[0] += minutes * 60_000_000
+                told = Histogram([0.1 * minutes + 0.1])
+                await q.add_figures("w", [Tally("mail", "send", minutes + 1, waited=told, ran=told)])
+                await q.enqueue("k", queue=f"q{minutes % 3}")
+                await q.sample()
+                while await q.tidy_figures():
+                    pass
+                for name, span in series.SPANS.items():
+                    drawn = await lasting.series(q, span)
+                    assert drawn == await series.Figures().series(q, span), name
+                    assert sum(drawn["series"]["done"]) > minutes
+                at[0] += 20_000_000
+
+    asyncio.run(look())

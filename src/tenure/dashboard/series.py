@@ -1,16 +1,16 @@
 """Figures over time, from the store's rollups, and how the queues stood, from its samples.
 
-What is over does not change any more: so each step of time is read and added up once, however often it is shown, and a look
-reads the last minutes alone. The steps are kept by span, in the process.
+What is over does not change any more: so each minute is read and added up once, however often it is shown and however wide a step
+is, and a look reads the last minutes alone. The steps are kept by span, in the process.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from tenure.client.async_queue import AsyncQueue
 from tenure.clock import from_micros, machine_micros
@@ -77,6 +77,9 @@ class _Step:
         self.run.merge(row.ran)
         self.queues[row.queue] += row.done
 
+    def copy(self) -> _Step:
+        return replace(self, wait=self.wait.copy(), run=self.run.copy(), queues=self.queues.copy())
+
     @property
     def error_rate(self) -> float | None:
         """The share of attempts that failed; None: there were none."""
@@ -94,9 +97,21 @@ class _Stood:
 
     def add(self, row: Sample) -> None:
         if row.queue:
-            self.depths[row.queue] = row.ready
+            self.depths[row.queue] = max(row.ready, self.depths.get(row.queue, 0))
         else:
-            self.whole = row
+            self.whole = row if self.whole is None else _most(self.whole, row)
+
+    def copy(self) -> _Stood:
+        return _Stood(self.whole, self.depths.copy())
+
+
+def _most(one: Sample, other: Sample) -> Sample:
+    """The most of both."""
+    ages = [age for age in (one.oldest_ready, other.oldest_ready) if age is not None]
+    return Sample(
+        at=one.at, queue=one.queue, ready=max(one.ready, other.ready), running=max(one.running, other.running),
+        oldest_ready=max(ages, default=None), busy=max(one.busy, other.busy), slots=max(one.slots, other.slots),
+    )  # fmt: skip
 
 
 class _Row(Protocol):
@@ -111,13 +126,15 @@ class _Adding(Protocol):
 
     def add(self, row: Any, /) -> None: ...
 
+    def copy(self) -> Self: ...
+
 
 S = TypeVar("S", bound=_Adding)
 _Read = Callable[[AsyncQueue, datetime, datetime, int], Awaitable[Iterable[_Row]]]
 
 
 class _Window(Generic[S]):
-    """The steps of one span; those that are over are kept."""
+    """The steps of one span; what is known of their minutes that are over is kept."""
 
     def __init__(self, span: Span, read: _Read, make: Callable[[], S]) -> None:
         self.span, self._read, self._make = span, read, make
@@ -130,18 +147,33 @@ class _Window(Generic[S]):
         step, moment = self.span.step, int(now().timestamp())
         last = moment // step * step
         first = last - self.span.seconds + step
+        settled = (moment - _SETTLED) // _MINUTE * _MINUTE
         since = max(first, self._until)
-        found = await self._read(queue, _moment(since), _moment(last + step), step)
-        steps = {at: kept for at, kept in self._kept.items() if first <= at < since}
-        for row in found:
-            at = int(row.at.timestamp())
-            if first <= at <= last:
-                if at not in steps:
-                    steps[at] = self._make()
-                steps[at].add(row)
-        over = (moment - _SETTLED) // step * step
-        self._kept, self._until = {at: kept for at, kept in steps.items() if at < over}, over
-        return list(range(first, last + 1, step)), steps
+        kept = {at: one for at, one in self._kept.items() if at >= first}
+        turn, over = -(-since // step) * step, settled // step * step
+        if turn < over:
+            # Whole steps that nobody has looked at yet: the store adds them up, from hours where it can.
+            early = await self._read(queue, _moment(since), _moment(turn), _MINUTE) if since < turn else ()
+            kept = self._added(kept, early)
+            kept = self._added(kept, await self._read(queue, _moment(turn), _moment(over), step))
+            since = over
+        found = list(await self._read(queue, _moment(since), _moment(last + step), _MINUTE))
+        kept = self._added(kept, (row for row in found if row.at.timestamp() < settled))
+        steps = self._added(kept, (row for row in found if row.at.timestamp() >= settled))
+        # Whoever else looks meanwhile began with what there was, and comes to the same.
+        self._kept, self._until = kept, max(settled, since)
+        return list(range(first, last + 1, step)), {at: one for at, one in steps.items() if at <= last}
+
+    def _added(self, steps: Mapping[int, S], rows: Iterable[_Row]) -> dict[int, S]:
+        """These and the rows, each in its step; those given stay as they are."""
+        made, mine = dict(steps), set[int]()
+        for row in rows:
+            at = int(row.at.timestamp()) // self.span.step * self.span.step
+            if at not in mine:
+                mine.add(at)
+                made[at] = made[at].copy() if at in made else self._make()
+            made[at].add(row)
+        return made
 
 
 class Figures:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tenure.dashboard.desk import Asked, Desk
 from tenure.dashboard.present import picture
-from tenure.dashboard.series import span_of
+from tenure.dashboard.series import SPANS, span_of
 from tenure.dashboard.watched import watched
 from tenure.dashboard.wrong import wrong
 from tenure.errors import TenureError
@@ -29,10 +29,12 @@ async def overview(asked: Asked) -> dict[str, Any]:
 
 
 async def warm(desk: Desk) -> None:
-    """Read the last hour before anybody asks, for that takes longest: afterwards only what is new is read."""
+    """Read what is drawn before anybody asks, for that takes longest: afterwards only what is new is read."""
     try:
         await desk.figures.series(await desk.queue(), span_of(_USUAL))
         await watched(desk)
+        for span in SPANS.values():
+            await desk.figures.series(await desk.queue(), span)
     except TenureError as error:
         log.debug("no figures yet: %s", error)
 
