@@ -78,6 +78,7 @@ def test_workers_of_a_pool_go_on_by_themselves_on_a_bad_wire(
     rng = random.Random(f"{seed}-pool-{fault}")
     promised: list[str] = []
     pool = scene.start("--processes", "2", "-c", "5", "--lease", "15s")
+    until(lambda: pool.log.count("works on") == 2)  # who cannot start leaves, and another is started
     for _ in range(2):
         promised += scene.enqueue("tells", 300)
         until(lambda: scene.counts.get("done", 0) > len(promised) - 250)  # noqa: B023 - asked here and now

@@ -30,6 +30,8 @@ def stop_busy(crew: Crew, worker: WorkerProcess, *, known: bool = False) -> set[
     """Stop a worker in the midst of a handler, of which the store is to know perhaps; the claims it holds."""
 
     def busy() -> set[tuple[str, int]]:
+        if not known:
+            crew.supply(12, 1.5)  # the others may have been quicker with what there was
         held = crew.held_by(worker, known=known)
         return held if crew.begun(held) else set()
 
@@ -63,7 +65,6 @@ def test_jobs_of_a_worker_that_stands_still_are_done_by_others_and_nobody_is_bla
         worker.says("works on")
     stops, locked, held_then = 0, 0, set[tuple[str, int]]()
     while stops < STOPS:
-        crew.supply(12, 1.5)
         asleep = draw.sample(crew.workers, 2)
         held = {job for worker in asleep for job in stop_busy(crew, worker)}
         taken = taken_over(crew, held)
