@@ -354,7 +354,7 @@ def test_a_viewer_does_not_read_in_the_audit_what_could_not_be_asked_for(light: 
     assert shown.body.count(b"t0p") > 5
     assert b"t0p" not in hidden.body
     assert [one["what"] for one in reversed(hidden.json["entries"])] == [
-        "state:dead payload.card.token:*** kind:a", "***", "paylod.token:***", "***", f"id:{job}", "my mail",
+        "state:dead kind:a payload.card.token:***", "***", "paylod.token:***", "***", f"id:{job}", "my mail",
         "state:dead payload.to:a@b.c -payload.authToken2:***",
     ]  # fmt: skip
 

@@ -181,9 +181,10 @@ def waiting_aside(line: Line, *seqs: int) -> list[Claim]:
     return made
 
 
-def claim_of(seq: int, *, crashes: int = 0) -> Claim:
+def claim_of(seq: int, *, crashes: int = 0, group: str | None = None) -> Claim:
     """A claim that came at this place."""
-    row = dict.fromkeys(CLAIM_COLUMNS, 0) | {"seq": seq, "crashes": crashes}
+    row: dict[str, Any] = dict.fromkeys(CLAIM_COLUMNS, 0)
+    row |= {"seq": seq, "crashes": crashes, "group_key": group}
     return Claim(list(row.values()), "w", None)
 
 
@@ -249,13 +250,14 @@ def test_a_suspect_that_found_no_berth_for_a_second_is_put_off_and_others_wait_o
     berths.on_late = lambda claim, rest: late.append((claim, rest.total_seconds()))
 
     async def work(line: Line) -> None:
-        suspects, isolated = [claim_of(n, crashes=1) for n in (1, 2, 3)], claim_of(4)
-        line.deliver([], aside=[*suspects, isolated])
+        suspects = [claim_of(n, crashes=1) for n in (1, 2, 3)]
+        others = [claim_of(4), claim_of(5, crashes=1, group="g")]
+        line.deliver([], aside=[*suspects, *others])
         assert line.board()
         line.aside.popleft()
         await asyncio.sleep(0.05)
         assert late == [(suspect, 1.0) for suspect in suspects[1:]]
-        assert list(line.aside) == [isolated]
+        assert list(line.aside) == others
 
     on_a_line_with_berths(work, berths)
 

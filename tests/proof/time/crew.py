@@ -102,7 +102,8 @@ class Crew:
     def ahead(self) -> float:
         """By how many seconds a worker's clock was ahead of this one, at the most, as its handlers saw it."""
         noted = self.scene.folder / "clocks"
-        return max((float(line) - time.time() for line in noted.read_text().split()), default=0.0)
+        lines = noted.read_text().split() if noted.exists() else []
+        return max((float(line) - time.time() for line in lines), default=0.0)
 
     def _refusals(self) -> list[str]:
         logs: list[Path] = [worker._log for worker in self.workers]

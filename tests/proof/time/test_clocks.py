@@ -33,12 +33,12 @@ def test_a_clock_that_jumps_an_hour_forth_and_back_costs_nobody_a_crash_or_an_at
         crew.set_clock(_HOUR if jump % 2 == 0 else draw.choice((0, -_HOUR)))
         crew.enqueue(4, 0.5)
         crew.beats(crew.workers)
+        until(lambda: crew.ahead() > _HOUR / 2)  # some handler has seen the first jump
         if jump % 2 == 0 and scene.url.startswith("sqlite"):
             until(lambda: crew.beats_ahead() > _HOUR / 2)  # the machine's clock is the store's
     crew.set_clock(0)
     # On PostgreSQL no worker's own clock takes a job from anybody.
     sums = crew.balances(lost=0 if scene.url.startswith("postgresql") else JUMPS * crew.at_once)
-    assert crew.ahead() > _HOUR / 2, "no worker's clock has jumped"
     tally.on(kind_of(scene.url), jumps=JUMPS)
     tally(jobs=sums.acked, run_twice=sums.doubled, refused=crew.refused(), losses=sums.losses)
 
@@ -54,9 +54,15 @@ def test_workers_whose_clocks_are_an_hour_apart_take_nothing_from_each_other_and
         worker.says("works on")
     crew.enqueue(depth.of(test=20, proof=200), 1.0)
     later = crew.enqueue(depth.of(test=10, proof=50), 0.3, delay="3s")
+    until(lambda: _works_ahead(crew))
     sums = crew.balances()
     assert sums.doubled == 0
-    assert crew.ahead() > _HOUR / 2, "no worker's clock was ahead"
     early = [job for job in scene.jobs(later) if job.started_at is None or job.started_at < job.run_at]
     assert not early
     tally(jobs=sums.acked, skewed_workers=3, losses=sums.losses)
+
+
+def _works_ahead(crew: Crew) -> bool:
+    """Whether a handler has run where the clock is ahead: who finds its clock moved claims nothing for a while, so there must be work then."""
+    crew.supply(8, 0.5)
+    return crew.ahead() > _HOUR / 2
