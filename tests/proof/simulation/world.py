@@ -55,7 +55,7 @@ class World:
     def __init__(self, seed: str, folder: Path, fatal: int | None = None) -> None:
         self.seed, self.folder = seed, folder
         self.fatal, self.steps = fatal, 0
-        """At which step of its event loop a worker dies, in a calm scene; None: a whole hour with its weather."""
+        """At which step of its event loop a worker dies, in a calm scene (0: at none); None: a whole hour with its weather."""
         self.hub = Hub(f"{seed}-hub")
         self.hub.strikes = self._strikes
         self.chance = random.Random(f"{seed}-world")
