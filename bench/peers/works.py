@@ -325,13 +325,13 @@ def _shaped(
 
 WORKS: tuple[Work, ...] = (
     Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1), rounds=5),
-    Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64)),
+    Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64), peer_rounds=1),
     Work("bulk", "bulk enqueue of 100,000", "bulk", bulk),
-    Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few)),
+    Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few), peer_rounds=1),
     Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),
     Work("drain2", "drain of 100,000, two workers", "drain", _drain(lambda s: s.many, processes=2)),
     Work("threaded", "sync handlers, 20,000, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")),
-    Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait")),
+    Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait"), peer_rounds=1),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
     Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1),

@@ -34,13 +34,13 @@ class Answer(NamedTuple):
 
 
 class Running:
-    """One process; its folder holds its store and its log."""
+    """One process; its folder holds its log, and its store where no other is named by TENURE_URL."""
 
     def __init__(self, folder: Path, *args: str, ulimit: str = "", **environment: str) -> None:
         self.folder = folder
         self._log = folder / "log"
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TENURE_", "DATABASE_URL"))}
-        self.store = f"sqlite:///{folder}/jobs.db"
+        self.store = environment.get("TENURE_URL", f"sqlite:///{folder}/jobs.db")
         given = {"TENURE_URL": self.store, "BOT_SECRET": SECRET, "TMPDIR": str(folder), **environment}
         limited = ("sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh") if ulimit else ()
         with self._log.open("ab") as log:

@@ -42,15 +42,15 @@ def place(up: Running) -> str:
     return found[1]
 
 
-def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    tenure.open(f"sqlite:///{tmp_path}/jobs.db").close()
-    with running(tmp_path, *SERVE) as served:
+def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Path, store: str) -> None:
+    with running(tmp_path, *SERVE, TENURE_URL=store) as served:
         said = json.loads(served.line())
         assert not said["login"]
         with tenure.open(served.store) as q:
             q.enqueue("work")
         assert told(said["url"] + "api/jobs")["count"] == {"total": 1, "more": False, "states": {"ready": 1}}
-        assert str(tmp_path) in str(told(said["url"] + "api/me")["store"])
+        named = str(told(said["url"] + "api/me")["store"])
+        assert (str(tmp_path) if store.startswith("sqlite") else store.partition("=")[2]) in named
         stream = urlopen(said["url"] + "api/stream", timeout=30)
         assert stream.readline()
         served.send(signal.SIGTERM)
@@ -126,9 +126,11 @@ def test_a_hash_is_made_of_a_password() -> None:
     assert check_password("correct horse", made.strip())
 
 
-def test_up_serves_the_dashboard_too(tmp_path: Path) -> None:
+def test_up_serves_the_dashboard_too(tmp_path: Path, store: str) -> None:
     folder = write(tmp_path)
-    with running(folder, "up", "bot:app", "--port", "0", "--json", "--dashboard", "0") as up:
+    with running(
+        folder, "up", "bot:app", "--port", "0", "--json", "--dashboard", "0", TENURE_URL=store
+    ) as up:
         json.loads(up.line())
         url = place(up)
         until(lambda: told(url + "api/workers")["workers"])

@@ -48,8 +48,8 @@ def begun(gateway: Running) -> None:
     assert gateway.notes("begun"), gateway.log
 
 
-def test_what_is_sent_is_a_job_when_it_is_answered(folder: Path) -> None:
-    with running(folder, *SERVE) as gateway:
+def test_what_is_sent_is_a_job_when_it_is_answered(folder: Path, store: str) -> None:
+    with running(folder, *SERVE, TENURE_URL=store) as gateway:
         url = gateway.url()
         answer = ask(url, body=message(1))
         assert answer.status == 200
@@ -129,8 +129,8 @@ def test_that_it_has_stopped_is_said_when_the_last_handler_has(folder: Path) -> 
         assert gateway.log.index("outlasted") < gateway.log.index("the gateway has stopped")
 
 
-def test_nothing_that_was_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
-    with running(folder, *SERVE) as gateway:
+def test_nothing_that_was_acknowledged_is_lost_by_kill_9(folder: Path, store: str) -> None:
+    with running(folder, *SERVE, TENURE_URL=store) as gateway:
         url, acknowledged = gateway.url(), {}
         for number in range(1, 21):
             acknowledged[number] = ask(url, body=message(number, person=number)).json["id"]
@@ -143,7 +143,7 @@ def test_nothing_that_was_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
     with tenure.open(gateway.store) as q:
         kept = {job.id for job in q.list(limit=1_000)}
     assert set(acknowledged.values()) <= kept
-    with running(folder, *SERVE) as again:
+    with running(folder, *SERVE, TENURE_URL=store) as again:
         answer = ask(again.url(), body=message(20, person=20))
         assert answer.json == {"ok": True, "id": acknowledged[20], "duplicate": True}
 

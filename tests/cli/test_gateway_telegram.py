@@ -16,7 +16,7 @@ from tenure.cli import main
 from tenure.cli.gateway.bots import ago
 from tenure.gateway.telegram.api import Bot
 from tenure.testing.telegram import FakeTelegram
-from tests.cli.files import SECRET, source
+from tests.cli.files import CERTIFICATE, KEY, SECRET, source
 from tests.cli.test_cli import tenure_command
 from tests.support.process import free_port
 
@@ -104,6 +104,42 @@ def test_what_is_asked_for_is_sent_along(folder: Path, telegram: FakeTelegram) -
         "allowed_updates": ["message", "callback_query", "pol"],
         "drop_pending_updates": True,
     }
+
+
+def test_a_certificate_of_one_s_own_is_sent_along(folder: Path, telegram: FakeTelegram) -> None:
+    (folder / "gateway.pem").write_text(CERTIFICATE)
+    more = ("--certificate", "gateway.pem", "--max-connections", "5", "--allowed-updates", "message")
+    ended = told("set-webhook", "bot", "--url", f"{URL}:8443", *more)
+    assert ended.exit_code == 0, ended.output
+    assert telegram.webhook == {
+        "url": f"{URL}:8443/hooks/bot",
+        "secret_token": SECRET,
+        "max_connections": "5",  # a form holds texts
+        "allowed_updates": '["message"]',
+        "certificate": CERTIFICATE.encode(),
+    }
+    assert "certificate      the one that was sent along with set-webhook" in told("info", "bot").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "'gateway.pem' cannot be read: No such file or directory"),
+        ("", "'gateway.pem' is no certificate in PEM; it must begin with -----BEGIN CERTIFICATE-----"),
+        (CERTIFICATE[:200], "is no certificate in PEM"),
+        (CERTIFICATE.replace("M", "ü"), "is no certificate in PEM"),
+        (f"{CERTIFICATE}{KEY}", "holds a private key, which must not leave this machine"),
+    ],
+)
+def test_what_is_no_certificate_is_not_sent(
+    folder: Path, telegram: FakeTelegram, text: str | None, words: str
+) -> None:
+    if text is not None:
+        (folder / "gateway.pem").write_text(text)
+    ended = told("set-webhook", "bot", "--url", URL, "--certificate", "gateway.pem")
+    assert ended.exit_code == 2
+    assert words in ended.stderr
+    assert telegram.calls == []
 
 
 def test_the_last_error_is_told_with_how_long_ago_it_was(folder: Path, telegram: FakeTelegram) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.config import without_password
 from tenure.gateway.lately import note_of
 from tests.cli.files import SETTINGS, source, write
 from tests.cli.running import Running, ask, closed, message, running
@@ -59,10 +60,10 @@ def asked(url: str, path: str) -> tuple[threading.Thread, list[Any]]:
     return asking, answers
 
 
-def test_an_update_is_taken_and_handled_by_the_same_process(folder: Path) -> None:
-    with running(folder, *UP) as up:
+def test_an_update_is_taken_and_handled_by_the_same_process(folder: Path, store: str) -> None:
+    with running(folder, *UP, TENURE_URL=store) as up:
         told = json.loads(up.line())
-        assert told["store"] == up.store
+        assert told["store"] == without_password(store)
         assert told["worker"]["lines"] == ["*:50"]
         assert {"gateway.bot", "on_update"} <= set(told["worker"]["kinds"])
         answer = ask(told["gateway"]["url"], body=message(5))
@@ -158,12 +159,12 @@ def test_what_hangs_in_a_request_is_left_behind_when_the_grace_period_is_over(fo
         assert answers != [{"ok": True}]
 
 
-def test_what_was_in_flight_at_kill_9_is_handled_after_a_restart(folder: Path) -> None:
+def test_what_was_in_flight_at_kill_9_is_handled_after_a_restart(folder: Path, store: str) -> None:
     write(folder, source(handler="python:dies_once"))
-    with running(folder, *UP) as up:
+    with running(folder, *UP, TENURE_URL=store) as up:
         job = ask(up.url(), body=message(1)).json["id"]
         assert up.left() == -signal.SIGKILL
-    with running(folder, *UP) as again:
+    with running(folder, *UP, TENURE_URL=store) as again:
         again.url()
         seen = ended(again, job)
         assert (seen.state, seen.result, seen.crashes) == ("done", "survived", 1)

@@ -225,6 +225,18 @@ def test_a_replay_whose_reply_was_lost_is_not_repeated_in_silence(
     assert (job.state, job.epoch) == ("ready", claim.epoch)
 
 
+def test_a_discard_whose_reply_was_lost_is_not_repeated_in_silence(q: tenure.Queue, proxy: Proxy) -> None:
+    """Asked again it would find nothing, and its answer would name nobody to undo it for."""
+    answer = q.enqueue("k")
+    [claim] = q.claim()
+    q.settle(claim, tenure.Bury())
+    cut = proxy.lose_reply(COMMIT)
+    with pytest.raises(tenure.StoreUnavailable, match="not known: look before you repeat it"):
+        q.discard(tenure.Filter(states=["dead"]))
+    assert ended(cut)
+    assert [(job.id, job.state) for job in q.list()] == [(answer.id, "cancelled")]
+
+
 def test_a_note_set_by_comparing_whose_reply_was_lost_is_not_compared_again(
     q: tenure.Queue, proxy: Proxy
 ) -> None:

@@ -170,6 +170,35 @@ def check_kept(house: House, ear: Ear, proofs: set[str]) -> None:
 # Called as a server calls it
 
 
+async def exchange(
+    gateway: tenure.gateway.Gateway, sent: Sent, pieces: int = 1, *, hangs_up: bool = False
+) -> list[Any]:
+    """The messages of a gateway's answer; none where the sender hung up before the end."""
+    size = len(sent.body) // pieces + 1
+    parts = [sent.body[at : at + size] for at in range(0, len(sent.body), size)] or [b""]
+    incoming: list[Any] = [
+        {"type": "http.request", "body": part, "more_body": at < len(parts)}
+        for at, part in enumerate(parts, 1)
+    ]
+    if hangs_up:
+        incoming[-1] = {"type": "http.disconnect"}
+    answer: list[Any] = []
+
+    async def receive() -> Any:
+        return incoming.pop(0) if incoming else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        answer.append(message)
+
+    headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in sent.headers]
+    path, _, query = sent.path.partition("?")
+    scope = {
+        "type": "http", "method": sent.method, "path": path, "query_string": query.encode(), "headers": headers
+    }  # fmt: skip
+    await gateway(scope, receive, send)
+    return answer
+
+
 class Direct:
     """A gateway without a server: what it sends, whatever it receives."""
 
@@ -178,29 +207,7 @@ class Direct:
 
     def ask(self, sent: Sent, pieces: int = 1, *, hangs_up: bool = False) -> list[Any]:
         """The messages of the answer; none where the sender hung up before the end."""
-        size = len(sent.body) // pieces + 1
-        parts = [sent.body[at : at + size] for at in range(0, len(sent.body), size)] or [b""]
-        incoming: list[Any] = [
-            {"type": "http.request", "body": part, "more_body": at < len(parts)}
-            for at, part in enumerate(parts, 1)
-        ]
-        if hangs_up:
-            incoming[-1] = {"type": "http.disconnect"}
-        answer: list[Any] = []
-
-        async def receive() -> Any:
-            return incoming.pop(0) if incoming else {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            answer.append(message)
-
-        headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in sent.headers]
-        path, _, query = sent.path.partition("?")
-        scope = {
-            "type": "http", "method": sent.method, "path": path, "query_string": query.encode(), "headers": headers
-        }  # fmt: skip
-        self._runner.run(self._gateway(scope, receive, send))
-        return answer
+        return self._runner.run(exchange(self._gateway, sent, pieces, hangs_up=hangs_up))
 
     def close(self) -> None:
         self._runner.run(self._gateway.close())

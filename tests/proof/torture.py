@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -135,6 +136,8 @@ def main(given: list[str]) -> int:
         signal.signal(word, _break_off)
     with tempfile.TemporaryDirectory() as folder:
         Run(asked, sums, Path(folder)).play()
+    if find_spec("atheris") is None:
+        say("there is no atheris for this Python: texts were drawn by hypothesis alone")
     made = table(sums.plain())
     sys.stdout.write(f"\n{made}\n")
     if asked.json:

@@ -73,6 +73,8 @@ class Methods:
             return refusal(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
         if secret is not None and not (0 < len(str(secret)) <= 256 and set(str(secret)) <= _PLAIN):
             return refusal(400, "Bad Request: secret token contains unallowed characters")
+        if "certificate" in params and not _is_certificate(params["certificate"]):
+            return refusal(400, "Bad Request: bad webhook: certificate must be uploaded as a file in PEM")
         self.webhook = dict(params) if url else {}
         return _done(result=True, description="Webhook was set" if url else "Webhook was deleted")
 
@@ -82,7 +84,7 @@ class Methods:
 
     def _webhook_info(self, _params: Mapping[str, Any]) -> Reply:
         info = {
-            "url": "", "has_custom_certificate": False, "pending_update_count": self.pending,
+            "url": "", "has_custom_certificate": "certificate" in self.webhook, "pending_update_count": self.pending,
             "max_connections": 40, **self.trouble,
         }  # fmt: skip
         told = ("url", "ip_address", "max_connections", "allowed_updates")
@@ -91,6 +93,10 @@ class Methods:
     def _me(self, _params: Mapping[str, Any]) -> Reply:
         number = int(self.token.partition(":")[0])
         return _done({"id": number, "is_bot": True, "first_name": "Fake", "username": "fake_bot"})
+
+
+def _is_certificate(given: object) -> bool:
+    return isinstance(given, bytes) and given.startswith(b"-----BEGIN CERTIFICATE-----")
 
 
 def _done(result: Any, description: str | None = None) -> Reply:

@@ -1,4 +1,4 @@
-"""The HTTP side of FakeTelegram: /bot<token>/<method>, with parameters as JSON, as a form or in the query, one thread a call."""
+"""The HTTP side of FakeTelegram: /bot<token>/<method>, with parameters as JSON, as a form (files too) or in the query, one thread a call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import select
 import socket
 import threading
 from collections.abc import Callable
+from email.parser import BytesParser
+from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -153,4 +155,18 @@ def _params(content_type: str, body: bytes) -> dict[str, Any]:
         except ValueError:
             return {}
         return given if isinstance(given, dict) else {}
+    if content_type.startswith("multipart/form-data"):
+        return _form(content_type, body)
     return dict(parse_qsl(body.decode("utf-8", "replace")))
+
+
+def _form(content_type: str, body: bytes) -> dict[str, Any]:
+    """A form's parts: files as their bytes, the rest as text."""
+    read = BytesParser(policy=HTTP).parsebytes(b"content-type: " + content_type.encode() + b"\r\n\r\n" + body)
+    given: dict[str, Any] = {}
+    for part in read.iter_parts():
+        held = part.get_payload(decode=True)
+        if isinstance(held, bytes):
+            name = str(part.get_param("name", header="content-disposition"))
+            given[name] = held if part.get_filename() else held.decode("utf-8", "replace")
+    return given

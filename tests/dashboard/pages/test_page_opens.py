@@ -33,12 +33,7 @@ def test_every_page_shows_what_is_there(tab: Tab, house: House) -> None:
     _open_all(tab, seed(house))
 
 
-@pytest.mark.parametrize(
-    ("house", "size"),
-    [("postgres", PHONE), ("sqlite", (3840, 2160))],
-    indirect=["house"],
-    ids=["postgres-phone", "sqlite-4k"],
-)
+@pytest.mark.parametrize("size", [PHONE, (3840, 2160)], ids=["phone", "4k"])
 def test_every_page_fits_its_window(browser: Browser, house: House, size: tuple[int, int]) -> None:
     seeded, served = seed(house), house.serve()
     with opened(browser, f"http://127.0.0.1:{served.port}", size=size, scheme="light") as tab:

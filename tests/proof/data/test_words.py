@@ -1,7 +1,9 @@
-"""Whatever people write (durations, schedules, filters, URLs, settings): it is understood, or refused in one sentence of ours."""
+"""Whatever is written (durations, schedules, filters, URLs, settings, payloads, errors, requests): it is understood, or refused in one
+sentence of ours."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,9 +16,12 @@ import tenure
 from tenure import query
 from tenure.cron import Cron
 from tenure.duration import parse, spell
+from tenure.fingerprint import fingerprint, own_frame
 from tenure.gateway.registry import GatewayRefused, look
+from tenure.payload import MAX_ERROR, clean_error, encode
 from tests.cli.files import SETTINGS
 from tests.proof import depth
+from tests.proof.data.asking import REQUESTS, ask
 from tests.proof.data.writing import RIGHT_FILTERS, SHAPES, each, nearly
 from tests.proof.tally import Tally
 
@@ -71,6 +76,25 @@ def job(text: str) -> None:
     )
 
 
+def payload(text: str) -> None:
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = text
+    kept = encode(given)
+    assert kept.isascii()
+    assert json.dumps(json.loads(kept)) == json.dumps(given)
+
+
+def error(text: str) -> None:
+    kept = clean_error(text)
+    assert len(kept) <= MAX_ERROR
+    assert "\x00" not in kept
+    assert isinstance(kept.encode(), bytes)  # no lone surrogates
+    assert len(fingerprint("kind", text, text, text)) == 16
+    assert "\n" not in own_frame(text)
+
+
 DURATIONS = (
     "90s",
     "1h30m",
@@ -89,6 +113,8 @@ CRONS = ("*/5 * * * *", "0 9 * * mon-fri|Europe/Berlin", "@daily", "@every 90s",
 FILTERS = ("state:dead kind:mail* age:>1h", '-tag:"a b" payload.user.id:7', "queue:mail,slow priority:>=3", "error:*Timeout* id:0189", "group:g attempt:2..5 tenant:x", "after:2026-01-01 before:2026-02-01T10:00Z")  # fmt: skip
 URLS = ("sqlite:///jobs.db", "sqlite:////a/b.db?shared=true&prefix=x_", "postgresql://u:p@h:5432/db?schema=s&sslmode=require", "postgres://[::1]/d?listen=postgresql%3A%2F%2Fh%2Fd&pgbouncer=true", "sqlite:///x.db?durability=normal", "none")  # fmt: skip
 TOML = (SETTINGS, 'prefix = "/hooks"\nmax_requests = 5\n' + SETTINGS, SETTINGS.replace("telegram", "github"), SETTINGS + '[sources.check]\nhow = "basic"\n', SETTINGS.replace("true", "false") + 'dedupe = "1h"\nkey = "json:a.b"\norder = "strict"\n')  # fmt: skip
+PAYLOADS = ('{"to": "a@b.c", "n": [1, 2.5, null, true]}', '"\\ud800\\u0000"', "[" * 120 + "]" * 120, "1e999", "-0", '{"a": {"b": {}}}', "NaN")  # fmt: skip
+ERRORS = ('Traceback (most recent call last):\n  File "/app/mail/send.py", line 41, in send\n    raise X\nX: no 7\n', "password=hunter2 https://u:p@h/x", "Authorization: Bearer abc", "123456:" + "a" * 40, "x\x00y")  # fmt: skip
 TARGETS: dict[str, tuple[Callable[[str], None], tuple[str, ...]]] = {
     "duration": (duration, DURATIONS),
     "cron": (cron, CRONS),
@@ -96,6 +122,9 @@ TARGETS: dict[str, tuple[Callable[[str], None], tuple[str, ...]]] = {
     "completion": (completing, FILTERS),
     "url": (url, URLS),
     "toml": (toml, TOML),
+    "payload": (payload, PAYLOADS),
+    "error": (error, ERRORS),
+    "http": (ask, REQUESTS),
     "job": (job, ("mail", "a" * 130, "name with spaces", "é", "shop.orders:42")),
 }
 
@@ -123,7 +152,8 @@ def test_whatever_is_written_is_understood_or_refused_in_words(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, tally: Tally
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    count = depth.of(test=200, proof=3_000, torture=20_000) // {"toml": 5, "cron": 10}.get(target, 1)
+    slow = {"toml": 5, "cron": 10, "http": 5}
+    count = depth.of(test=200, proof=3_000, torture=20_000) // slow.get(target, 1)
     told: Counter[bool] = Counter()
 
     def check(text: str) -> None:

@@ -149,6 +149,30 @@ def _toml(corpus: Sequence[str]) -> Texts:
     return _row(_some(_SETTING, _one("\n"), 2, 0), st.sampled_from(corpus), lines, by="\n")
 
 
+_ATOM = _NUMBER | _QUOTED | _one("null", "true", "-1", "1e400", "NaN", '"\\ud800"', "{}", "[]")
+_JSON = st.recursive(
+    _ATOM,
+    lambda inner: (
+        st.lists(inner, max_size=4).map(lambda held: f"[{', '.join(held)}]")
+        | st.lists(_row(_QUOTED, _one(": "), inner), max_size=4).map(lambda held: f"{{{', '.join(held)}}}")
+    ),
+    max_leaves=12,
+)
+_FRAME = _row(
+    _one('  File "/app/mail.py"', '  File "<string>"', '  File "/lib/python3.11/x.py"', "  File"), _one(", line "), _NUMBER,
+    _one(", in send", ", in <module>", ""), _one("\n    raise X", "\n", ""),
+)  # fmt: skip
+_ERROR = _some(
+    _FRAME | _WORD | _one("password=x1 ", "https://u:p@h/ ", "api_key: 'k' ", "123456:" + "a" * 30, "Authorization: Basic x\n", "\x00"),
+    _one("\n", " ", ""),
+)  # fmt: skip
+_REQUEST = _row(
+    _one("telegram", "github", "stripe", "slack", "standard", "gitlab", "generic", "echo", "nobody", ""),
+    _one("", " ", " x-odd: 1", " content-type: text/plain|x-hub-signature-256: sha256=00", " webhook-timestamp: 1"), _one("\n", "\n", ""),
+    _JSON | _row(_one('{"update_id": 7, "message": {"chat": {"id": 1}, "text": '), _JSON, _one("}}", "}")),
+)  # fmt: skip
+
+
 def _either(shape: Texts) -> Callable[[Sequence[str]], Texts]:
     return lambda corpus: nearly(shape | st.sampled_from(corpus))
 
@@ -160,6 +184,9 @@ SHAPES: dict[str, Callable[[Sequence[str]], Texts]] = {
     "completion": _either(_FILTER),
     "url": _either(_URL),
     "toml": lambda corpus: nearly(_toml(corpus) | st.sampled_from(corpus)),
+    "payload": _either(_JSON),
+    "error": _either(_ERROR),
+    "http": _either(_REQUEST),
     "job": _either(st.text(max_size=140) | _WORD),
 }
 """What is written for each target, of its corpus and grammar."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ from tenure.gateway.telegram.api import Bot, BotRefused
 from tenure.gateway.telegram.checks import token_of
 from tenure.gateway.telegram.update import TYPES
 
-__all__ = ["TheBot", "Webhook", "ago", "find", "sure", "update_types"]
+__all__ = ["TheBot", "Webhook", "ago", "certificate", "find", "sure", "update_types"]
 
 _OFFICIAL: Final = SourceSettings().api
 _PORTS: Final = (443, 80, 88, 8443)
@@ -120,10 +121,10 @@ class Webhook:
         self.bot, self._quiet = bot, quiet
         self._api = Bot(bot.token(), bot.source.api)
 
-    def call(self, method: str, params: Mapping[str, Any]) -> Any:
+    def call(self, method: str, params: Mapping[str, Any], files: Mapping[str, bytes] | None = None) -> Any:
         """Ask Telegram; what it refuses is told in its own words."""
         try:
-            return asyncio.run(self._api.call(method, params))
+            return asyncio.run(self._api.call(method, params, files=files))
         except BotRefused as refused:
             wait = "" if refused.retry_after is None else f"; try again in {refused.retry_after:g} s"
             wrong = "; is the token right?" if refused.code in (401, 404) else ""
@@ -164,6 +165,8 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "last error", "none"
+    if info.get("has_custom_certificate"):
+        yield "certificate", "the one that was sent along with set-webhook"
     if info.get("ip_address"):
         yield "address", str(info["ip_address"])
     if info.get("max_connections"):
@@ -191,6 +194,21 @@ def sure(what: str, *, yes: bool) -> None:
     """Ask, unless that was answered on the command line."""
     if not yes:
         click.confirm(f"{what} Go on?", abort=True, err=True)
+
+
+def certificate(file: str) -> bytes:
+    """A certificate in PEM, to be sent along; refused where it is none, or holds the key as well."""
+    try:
+        held = Path(file).read_bytes()
+    except OSError as error:
+        raise click.UsageError(f"--certificate: {file!r} cannot be read: {error.strerror}") from None
+    if b"PRIVATE KEY-----" in held:
+        raise click.UsageError(f"--certificate: {file!r} holds a private key, which must not leave this machine; give a file with the certificate alone")  # fmt: skip
+    try:
+        ssl.PEM_cert_to_DER_cert(held.decode("ascii").strip())
+    except ValueError:
+        raise click.UsageError(f"--certificate: {file!r} is no certificate in PEM; it must begin with -----BEGIN CERTIFICATE-----") from None  # fmt: skip
+    return held
 
 
 def update_types(given: Sequence[str]) -> list[str]:

@@ -37,6 +37,7 @@ def command() -> None:
 @click.option(
     "--url", required=True, help="Where the gateway is on the internet; the source's path is added."
 )
+@click.option("--certificate", "pem", metavar="FILE", help="The gateway's own certificate in PEM, where no authority that Telegram knows has signed it.")  # fmt: skip
 @click.option("--max-connections", type=click.IntRange(1, 100), help="The most connections Telegram opens.  [default: Telegram's, 40]")  # fmt: skip
 @click.option("--allowed-updates", multiple=True, metavar="TYPE", help="A type of update to be sent, message say; may be given several times, or as a list with commas.  [default: as set before]")  # fmt: skip
 @drop_option
@@ -46,6 +47,7 @@ def set_webhook(
     slug: str,
     config: str,
     url: str,
+    pem: str | None,
     max_connections: int | None,
     allowed_updates: tuple[str, ...],
     drop_pending: bool,
@@ -57,10 +59,11 @@ def set_webhook(
     \b
     tenure gateway telegram set-webhook bot --url https://example.org
     tenure gateway telegram set-webhook bot --url https://example.org:8443 --allowed-updates message,callback_query
+    tenure gateway telegram set-webhook bot --url https://203.0.113.7:8443 --certificate gateway.pem
 
-    Telegram wants https, a certificate it knows, and one of the ports 443, 80, 88 and 8443.
+    Telegram wants https, a certificate it knows or is sent (--certificate), and one of the ports 443, 80, 88 and 8443.
     """
-    from tenure.cli.gateway.bots import Webhook, find, sure, update_types
+    from tenure.cli.gateway.bots import Webhook, certificate, find, sure, update_types
 
     webhook = Webhook(find(slug, config), quiet=as_json)
     place = webhook.bot.place(url)
@@ -69,11 +72,12 @@ def set_webhook(
         params["max_connections"] = max_connections
     if allowed_updates:
         params["allowed_updates"] = update_types(allowed_updates)
+    files = None if pem is None else {"certificate": certificate(pem)}
     if drop_pending:
         sure("Telegram will forget the updates it still holds.", yes=yes)
         params["drop_pending_updates"] = True
     webhook.say(f"asking Telegram to send the updates of {slug} to {webhook.bot.shown(place)} …")
-    webhook.call("setWebhook", params)
+    webhook.call("setWebhook", params, files)
     info = webhook.info()
     if info.get("url") != place:
         raise click.ClickException(f"Telegram took it, but sends updates to {webhook.bot.shown(info.get('url') or 'nowhere')} now")  # fmt: skip

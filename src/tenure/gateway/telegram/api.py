@@ -2,6 +2,7 @@
 
     bot = Bot(token)
     me = await bot.call("getMe", {})
+    await bot.call("setWebhook", {"url": url}, files={"certificate": pem})
 
 The token stands in the path of the request and nowhere else: no error, repr or log line shows it.
 """
@@ -17,6 +18,7 @@ import msgspec
 from tenure.errors import FieldError, UsageError
 from tenure.gateway.outgoing import Answer, post
 from tenure.gateway.telegram.checks import TOKEN
+from tenure.gateway.telegram.form import form_of
 
 __all__ = ["Bot", "BotRefused"]
 
@@ -57,17 +59,22 @@ class Bot:
     def __repr__(self) -> str:
         return f"<Bot at {self._base}>"
 
-    async def call(self, method: str, params: Mapping[str, Any], *, timeout: float = 10.0) -> Any:  # noqa: ASYNC109 - a deadline per call
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        files: Mapping[str, bytes] | None = None,
+        timeout: float = 10.0,  # noqa: ASYNC109 - a deadline per call
+    ) -> Any:
         """Call a method; its result. Raises BotRefused, or outgoing.Unreachable where no usable answer came."""
         if not _METHOD.match(method):
             raise FieldError("method", "must be a method of the Bot API", method)
-        answer = await post(
-            f"{self._base}/bot{self._token}/{method}",
-            msgspec.json.encode(dict(params)),
-            {"content-type": "application/json"},
-            timeout=timeout,
-            private=True,
+        sort, body = (
+            form_of(params, files) if files else ("application/json", msgspec.json.encode(dict(params)))
         )
+        url = f"{self._base}/bot{self._token}/{method}"
+        answer = await post(url, body, {"content-type": sort}, timeout=timeout, private=True)
         told = _told(answer)
         if told.get("ok") is True:
             return told.get("result")
