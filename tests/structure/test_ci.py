@@ -72,6 +72,7 @@ def test_what_is_missing_is_said_again_when_everything_has_run(bare: Path, whole
     told = ended.stdout.splitlines()
     assert ended.returncode == (1 if whole else 0)
     made = [n for n, line in enumerate(told) if line.startswith("made ")]
+    assert [told[n] for n in made][-2:] == ["made test", "made proof"]
     before, after = told[: made[0]], told[made[-1] + 1 :]
     assert after
     assert set(after) <= set(before)
