@@ -22,7 +22,7 @@ PASSWORD = "correct horse battery"
 HASH = hash_password(PASSWORD)
 PAGES = [
     *("/api/me", "/api/overview", "/api/jobs", "/api/complete", "/api/jobs/0190a5d0-0000-7000-8000-000000000000"),
-    *("/api/flow/x", "/api/errors", "/api/queues", "/api/workers", "/api/cron", "/api/webhooks", "/api/system"),
+    *("/api/flow/x", "/api/chain/0190a5d0-0000-7000-8000-000000000000", "/api/errors", "/api/queues", "/api/workers", "/api/cron", "/api/webhooks", "/api/system"),
     *("/api/audit", "/api/stream"),
 ]  # fmt: skip
 

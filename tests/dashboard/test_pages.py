@@ -15,6 +15,7 @@ import tenure
 import tenure.dashboard
 import tenure.gateway
 from tenure.dashboard.rows import commands_of
+from tenure.newjob import new_id
 from tenure.testing.telegram import FakeTelegram
 from tests.dashboard.house import House, Served
 from tests.gateway.house import House as GatewayHouse
@@ -156,6 +157,7 @@ def test_a_bad_filter_is_pointed_at(page: Served) -> None:
         ("/api/overview?span=2h", "span"),
         ("/api/audit?before=x", "before"),
         ("/api/flow/night?before=x", "before"),
+        ("/api/chain/no-id", "id"),
     ],
 )
 def test_a_bad_argument_is_told_with_its_rule(page: Served, path: str, field: str) -> None:
@@ -208,6 +210,46 @@ def test_a_flow_is_told_with_the_runs_that_failed_of_jobs_that_ran_more_than_onc
     assert runs[dead][0]["epoch"] < runs[dead][1]["epoch"]
     assert runs[dead][0]["finished_at"] <= runs[dead][1]["started_at"]
     assert runs[once] == []
+
+
+def test_a_chain_is_told_from_its_first_job_that_is_there_whoever_of_it_is_asked_about(
+    page: Served, house: House
+) -> None:
+    root = house.q.enqueue("root", parent="0190a5d0-0000-7000-8000-000000000000").id  # gone since
+    children = [house.q.enqueue("child", parent=root).id for _ in range(2)]
+    leaf = house.q.enqueue("leaf", parent=children[1]).id
+    house.q.enqueue("stranger")
+    for one in (root, children[0], leaf):
+        told = page.get(f"/api/chain/{one}").json
+        assert [(row["id"], row["parent"]) for row in told["jobs"]][1:] == [
+            (children[0], root),
+            (children[1], root),
+            (leaf, children[1]),
+        ]
+        assert (told["root"], told["more"]) == (root, False)
+    assert page.get("/api/chain/0190a5d0-0000-7000-8000-000000000001").status == 404
+
+
+def test_a_long_chain_is_told_in_part_and_one_that_bites_its_tail_ends(
+    page: Served, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["tenure.dashboard.api.chain"]
+    first, second = new_id(), new_id()
+    house.q.enqueue("a", id=first, parent=second)
+    house.q.enqueue("b", id=second, parent=first)
+    told = page.get(f"/api/chain/{first}").json
+    assert ({row["id"] for row in told["jobs"]}, told["more"]) == ({first, second}, False)
+    root = house.q.enqueue("root").id
+    leaves = [house.q.enqueue("leaf", parent=root).id for _ in range(4)]
+    monkeypatch.setattr(module, "MOST", 3)
+    told = page.get(f"/api/chain/{root}").json
+    assert ([row["id"] for row in told["jobs"]], told["more"]) == ([root, *leaves[2:]], True)
+    monkeypatch.setattr(module, "MOST", 500)
+    monkeypatch.setattr(module, "_LOOKS", 1)
+    assert page.get(f"/api/chain/{leaves[0]}").json["more"]
+    monkeypatch.setattr(module, "_UP", 0)
+    told = page.get(f"/api/chain/{leaves[1]}").json
+    assert ([row["id"] for row in told["jobs"]], told["more"]) == ([leaves[1]], True)
 
 
 def test_the_jobs_of_a_flow_and_the_children_of_a_job_are_found_behind_any_number_of_others(

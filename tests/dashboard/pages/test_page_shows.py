@@ -172,7 +172,7 @@ def test_each_run_of_a_job_that_was_started_anew_is_a_line_and_a_bar_of_its_own(
 def test_a_flow_of_many_jobs_is_shown_in_parts(
     tab: Tab, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["tenure.dashboard.api.flow"], "_MOST", 3)
+    monkeypatch.setattr(sys.modules["tenure.dashboard.api.flow"], "MOST", 3)
     monkeypatch.setattr(sys.modules["tenure.dashboard.api.job"], "_CHILDREN", 3)
     root = house.q.enqueue("root", flow="night").id
     for _ in range(4):
@@ -185,6 +185,25 @@ def test_a_flow_of_many_jobs_is_shown_in_parts(
     expect(page.locator(".gantt-row")).to_have_count(3)
     page = tab.go(f"job/{root}")
     expect(page.locator("h2", has_text="The newest 3 of the jobs it made")).to_be_visible()
+
+
+def test_jobs_that_belong_together_by_their_parents_alone_are_drawn_on_one_line_of_time(
+    tab: Tab, house: House
+) -> None:
+    root = house.q.enqueue("root").id
+    child = house.q.enqueue("child", parent=root).id
+    leaf = house.q.enqueue("leaf", parent=child).id
+    page = tab.go(f"job/{leaf}")
+    page.get_by_role("link", name="on one line of time").click()
+    expect(page.locator("h1")).to_contain_text(f"Chain of {leaf}")
+    expect(page.locator(".gantt-row b")).to_have_text(["root", "child", "leaf"])
+    house.q.enqueue("late", parent=root)
+    expect(page.locator(".gantt-row b")).to_have_text(["root", "child", "leaf", "late"])
+    expect(page.locator("[data-part]")).to_have_count(0)
+    alone = house.q.enqueue("alone").id
+    page = tab.go(f"job/{alone}")
+    expect(page.locator(".facts")).to_contain_text("alone")
+    expect(page.get_by_role("link", name="on one line of time")).to_have_count(0)
 
 
 def test_what_was_done_long_ago_is_shown_page_by_page(tab: Tab, house: House) -> None:

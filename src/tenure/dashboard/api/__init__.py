@@ -8,6 +8,7 @@ from typing import Any, Final
 from tenure.dashboard.api.act import act
 from tenure.dashboard.api.acts import acts
 from tenure.dashboard.api.audit import audit
+from tenure.dashboard.api.chain import chain
 from tenure.dashboard.api.cron import cron
 from tenure.dashboard.api.errors import errors
 from tenure.dashboard.api.flow import flow
@@ -32,6 +33,7 @@ PAGES: Final[Mapping[str, Page]] = {
     "/api/complete": complete,
     "/api/jobs/{id}": job,
     "/api/flow/{flow:path}": flow,
+    "/api/chain/{id}": chain,
     "/api/errors": errors,
     "/api/queues": queues,
     "/api/workers": workers,

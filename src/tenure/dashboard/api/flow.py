@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tenure.client.async_queue import AsyncQueue
@@ -11,9 +12,9 @@ from tenure.dashboard.rows import attempt_of, row_of
 from tenure.filters import Filter
 from tenure.job import JobSeen
 
-__all__ = ["flow"]
+__all__ = ["MOST", "flow", "with_runs"]
 
-_MOST: Final = 500
+MOST: Final = 500
 _FRESH: Final = 1.0
 _AGAIN: Final = 100
 """Of how many jobs that ran more than once the earlier runs are told, the newest first: each costs a look."""
@@ -31,12 +32,16 @@ async def flow(asked: Asked) -> dict[str, Any]:
 
 
 async def _flow(queue: AsyncQueue, name: str, before: str | None) -> dict[str, Any]:
-    page = await queue.list(Filter(flow=name), limit=_MOST, before=before, look=LOOK * 5)
+    page = await queue.list(Filter(flow=name), limit=MOST, before=before, look=LOOK * 5)
+    return {"jobs": await with_runs(queue, [*reversed(page)]), "before": page.before}
+
+
+async def with_runs(queue: AsyncQueue, jobs: Sequence[JobSeen]) -> list[dict[str, Any]]:
+    """Jobs in the order of their ids, each with its parent and the runs that failed."""
     # Each claim is an epoch: what was claimed once has no run but the one that its own row tells.
-    again = [job for job in page if job.epoch > 1][:_AGAIN]
+    again = [job for job in reversed(jobs) if job.epoch > 1][:_AGAIN]
     runs = dict(zip((job.id for job in again), await asyncio.gather(*(_runs(queue, job) for job in again)), strict=True))  # fmt: skip
-    rows = [{**row_of(job), "parent": job.parent, "history": runs.get(job.id, [])} for job in reversed(page)]
-    return {"jobs": rows, "before": page.before}
+    return [{**row_of(job), "parent": job.parent, "history": runs.get(job.id, [])} for job in jobs]
 
 
 async def _runs(queue: AsyncQueue, job: JobSeen) -> list[dict[str, Any]]:

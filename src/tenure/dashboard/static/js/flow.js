@@ -1,11 +1,12 @@
-// Flow: a chain of jobs as bars on one line of time; the critical path is the chain that ended last.
+// Flow: jobs of one name, or those that belong together by their parents, as bars on one line of time; the critical path is the chain
+// that ended last.
 import { query } from "./api.js";
 import { barsOf, Line, spent } from "./bars.js";
 import { epoch, jobs as jobsWord, seconds, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, State } from "./parts.js";
-import { href, jobsHref, quoted } from "./route.js";
+import { href, jobHref, jobsHref, quoted } from "./route.js";
 
 const end = (job) => epoch(job.finished_at) ?? (["done", "dead", "cancelled"].includes(job.state) ? epoch(job.started_at) ?? epoch(job.created_at) : Date.now() / 1000);
 
@@ -67,4 +68,10 @@ export function Flow({ rest, params }) {
   return html`<${Page} title=${html`Flow <span class="mono">${rest}</span>`} aside=${html`<a href=${jobsHref(`flow:${quoted(rest)}`)}>as a list</a>`}>
     <${Shown} load=${load}>${(data) => html`<${Parts} flow=${rest} params=${params} before=${data.before} shown=${data.jobs.length} />
       ${data.jobs.length ? html`<${Gantt} rows=${data.jobs} />` : html`<${Empty} title="No job belongs to this flow">Jobs join one with <span class="mono">kind.options(flow="…", parent=…).enqueue(…)</span>.<//>`}`}<//><//>`;
+}
+
+export function Chain({ rest }) {
+  const load = useLoad(`chain/${encodeURIComponent(rest)}`, { every: 2000, idle: 5000 });
+  return html`<${Page} title=${html`Chain of <span class="mono">${rest}</span>`} aside=${html`<a href=${jobHref(rest)}>the job</a>`}>
+    <${Shown} load=${load}>${(data) => html`${data.more && html`<p class="faint" data-part>${jobsWord(data.jobs.length)} of this chain; there may be more.</p>`}<${Gantt} rows=${data.jobs} />`}<//><//>`;
 }

@@ -8,7 +8,7 @@ import { useKeys } from "./keys.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Copy, Empty, Exact, JobLink, Page, Problem, Progress, Shown, State, When } from "./parts.js";
-import { flowHref, jobsHref, quoted } from "./route.js";
+import { chainHref, flowHref, jobsHref, quoted } from "./route.js";
 
 const ENDED = ["done", "dead", "cancelled"];
 
@@ -32,6 +32,7 @@ function Facts({ job }) {
     ${some.map(([name, shown]) => html`<${Fact} name=${shown}><span class="mono">${text(job[name])}</span><//>`)}
     ${job.flow && html`<${Fact} name="Flow"><a class="mono" href=${flowHref(job.flow)}>${text(job.flow)}</a><//>`}
     ${job.parent && html`<${Fact} name="Parent"><${JobLink} id=${job.parent} /><//>`}
+    ${(job.parent || (job.children || []).length > 0) && html`<${Fact} name="Chain"><a href=${chainHref(job.id)}>on one line of time</a><//>`}
     ${(job.tags || []).length > 0 && html`<${Fact} name="Tags">${job.tags.map((tag) => html`<a class="tag" href=${jobsHref(`tag:${quoted(text(tag))}`)}>${text(tag)}</a> `)}<//>`}
     ${job.progress !== null && job.progress !== undefined && html`<${Fact} name="Progress"><${Progress} of=${job.progress} /> <span class="faint">${text(job.progress_note)}</span><//>`}
   </dl></section>`;

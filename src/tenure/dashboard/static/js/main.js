@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { Asking } from "./asking.js";
 import { Cron } from "./cron.js";
 import { Errors } from "./errors.js";
-import { Flow } from "./flow.js";
+import { Chain, Flow } from "./flow.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { Help, PAGES, startKeys } from "./keys.js";
@@ -19,7 +19,7 @@ import { startTheme, turn } from "./theme.js";
 import { Webhooks } from "./webhooks.js";
 import { Workers } from "./workers.js";
 
-const SHOWN = { overview: Overview, jobs: Jobs, job: Job, flow: Flow, errors: Errors, queues: Queues, workers: Workers, cron: Cron, webhooks: Webhooks, system: System };
+const SHOWN = { overview: Overview, jobs: Jobs, job: Job, flow: Flow, chain: Chain, errors: Errors, queues: Queues, workers: Workers, cron: Cron, webhooks: Webhooks, system: System };
 const LIVE = { live: "live", away: "no connection", paused: "paused", connecting: "connecting", out: "logged out" };
 
 function Dot() {
@@ -28,7 +28,7 @@ function Dot() {
 }
 
 function Frame({ page, me, onPalette, onHelp, children }) {
-  const here = { job: "jobs", flow: "jobs" }[page] || page;
+  const here = { job: "jobs", flow: "jobs", chain: "jobs" }[page] || page;
   return html`<header class="top"><a class="brand" href="#/overview">tenure</a>
       <button type="button" class="find" onClick=${onPalette}>Find anything <kbd>Ctrl K</kbd></button><span class="grow"></span><${Dot} />
       ${me && html`<span class="store faint clip" title=${me.store}>${me.store}</span>${me.role === "viewer" && html`<span class="state">viewer</span>`}`}

@@ -30,6 +30,7 @@ export function go(to, { replace = false } = {}) {
 }
 
 export const jobHref = (id) => href(`job/${encodeURIComponent(id)}`);
+export const chainHref = (id) => href(`chain/${encodeURIComponent(id)}`);
 export const flowHref = (flow) => href(`flow/${encodeURIComponent(flow)}`);
 export const jobsHref = (q) => href("jobs", { q });
 
