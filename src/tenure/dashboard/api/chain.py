@@ -11,6 +11,7 @@ from tenure.dashboard.api.flow import MOST, with_runs
 from tenure.dashboard.desk import LOOK, Asked
 from tenure.filters import Filter
 from tenure.job import JobSeen
+from tenure.store.search import Page
 
 __all__ = ["chain"]
 
@@ -52,7 +53,8 @@ async def _first(queue: AsyncQueue, job: JobSeen) -> tuple[JobSeen, bool]:
 
 async def _under(queue: AsyncQueue, root: JobSeen) -> tuple[dict[str, JobSeen], bool]:
     """A job and all that came of it, generation by generation; whether there may be more."""
-    found, parents, looks, more = {root.id: root}, [root.id], 0, False
+    found: dict[str, JobSeen] = {root.id: root}
+    parents, looks, more = [root.id], 0, False
     while parents and looks < _LOOKS and len(found) < MOST:
         some, parents = parents[:_AT_ONCE], parents[_AT_ONCE:]
         looks += len(some)
@@ -66,5 +68,5 @@ async def _under(queue: AsyncQueue, root: JobSeen) -> tuple[dict[str, JobSeen], 
     return found, more or bool(parents)
 
 
-async def _children(queue: AsyncQueue, parent: str, most: int) -> Any:
+async def _children(queue: AsyncQueue, parent: str, most: int) -> Page:
     return await queue.list(Filter(parent=parent), limit=most, look=LOOK * 5)
