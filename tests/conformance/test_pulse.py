@@ -107,6 +107,22 @@ def test_many_lanes_share_what_is_counted_and_it_is_told_which_states_may_be_mor
     assert (found.counts["mail"]["ready"], found.more, found.capped) == (40, frozenset(), False)
 
 
+def test_where_not_all_lanes_are_looked_at_it_is_told_of_which_queues_more_may_be_ready(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    cq.enqueue("k", queue="chat")
+    cq.enqueue_many([tenure.NewJob(kind=f"k{n}", queue="mail") for n in range(999)])
+    cq.enqueue("k", queue="news", delay="1h")
+    cq.enqueue("k", queue="post")
+    found = cq.pulse()
+    assert found.more_ready == {"mail", "news"}
+    assert [found.more_in(queue) for queue in ("chat", "mail", "news")] == [[], ["ready"], ["ready"]]
+    assert found.capped
+    cq.claim(100, queues=["mail"])
+    assert cq.pulse().more_ready == set()
+    assert cq.pulse().counts["post"]["ready"] == 1
+
+
 @pytest.mark.parametrize("cap", [0, 1_000_001, True, "many"])
 def test_a_cap_that_is_none_is_refused(cq: tenure.Queue, cap: object) -> None:
     with pytest.raises((tenure.FieldError, tenure.FieldTypeError), match="cap"):

@@ -23,6 +23,8 @@ __all__ = ["Pulse", "pulse"]
 _STATES: Final = tuple(s.value for s in (State.READY, State.SCHEDULED, State.WAITING, State.RUNNING))
 _LANES: Final = 5
 """How many lanes are counted up to the cap; where there are more, each is counted less far."""
+_MET: Final = 1_000
+"""How many lanes are looked at, in the order of their names, so by queue."""
 
 
 class Pulse(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     dead: dict[str, int] = {}
     paused, full, totals = set(), set(), Counter[str]()
     ready = Counter[tuple[str, str]]()
+    lanes: list[str] = []
     for what, name, value in answer.rows:
         if not name:
             continue
@@ -85,8 +88,11 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
                 totals[what] += value
                 continue
             ready[queue, name.split(SEPARATOR)[1]] += value
+            lanes.append(queue)
             if value >= told["quota"]:
                 full.add(queue)
+    if len(lanes) >= _MET:  # beyond them there may be others
+        full |= {max(lanes), *(queue for queue in counts if queue > max(lanes))}
     more = {state for state, total in totals.items() if total >= cap}
     if full:
         more.add(State.READY.value)
