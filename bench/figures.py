@@ -32,11 +32,13 @@ _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n\n)(.*?)(\n<!-- end of figures -
 _LEFT = {"", "store", "what is measured"}
 _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
-    "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms",
+    "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms", "max": "most, ms",
     "cpu": "share of a core", "queries": "statements/s", "rss": "MB", "rows": "rows a job", "wal": "bytes of log a job",
-    "kept": "last third's pace over the start's",
+    "kept": "last third's pace over the start's", "jobs": "jobs done",
 }  # fmt: skip
-_UNTOLD = frozenset({"max", "jobs", "cut"})
+_UNTOLD = frozenset({"cut"})
+_COUNTED = ("drain", "drain2", "wait", "failing")
+"""Where it is told how many jobs each did: who is too slow for all of them is given fewer."""
 _WEIGHED = ("drain", "idle")
 """Where memory is told of."""
 Kept = dict[str, Any]
@@ -63,7 +65,9 @@ def verdicts(kept: Kept) -> str:
     head, _, *rows = made.splitlines()
     about = kept["about"]
     servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
+    which = [f"commit {about['commit']}", about["ended"], about["cpu"]] if "commit" in about else []
     run = [
+        *which,
         f"{about['minutes']:.0f} minutes",
         f"{about['cores']} cores",
         f"Python {about['python']}",
@@ -100,7 +104,8 @@ def cells(kept: Kept) -> str:
 def _figures(work: str, row: Kept) -> list[str]:
     """The figures that anybody has, in the order in which they are told."""
     found = dict.fromkeys(f for cell in row.values() for r in cell["rounds"] for f in r if f not in _UNTOLD)
-    return [f for f in found if f != "rss" or work in _WEIGHED] or ["rate"]
+    places = {"rss": _WEIGHED, "jobs": _COUNTED}
+    return [f for f in found if work in places.get(f, (work,))] or ["rate"]
 
 
 def _usual(kept: Kept, name: str) -> float:
@@ -119,7 +124,7 @@ def _cell(cell: Kept | None, figure: str, usual: float, disk: float) -> str:
         return f"failed {slow}".rstrip()
     if not values:
         return ""
-    span = f" ({said(min(values))}\N{EN DASH}{said(max(values))})" if len(values) > 1 else ""
+    span = f" ({said(min(values))}\N{EN DASH}{said(max(values))})" if min(values) < max(values) else ""
     return f"{said(statistics.median(values))}{span} {slow}".rstrip()
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.measure import RESULTS, canary, disk_canary, say
@@ -27,8 +30,8 @@ __all__ = ["Arena", "Cell"]
 T = TypeVar("T")
 
 _BAR = 30
-_ENOUGH = 55.0
-"""Minutes after which what is left is measured once."""
+_ENOUGH = 40.0
+"""Minutes after which what is left is measured once, so that a slow machine is done within about an hour, too."""
 
 
 @dataclass
@@ -147,6 +150,7 @@ class Arena:
             "title": "Tenure beside other job queues, in one interleaved run",
             "about": {
                 "python": platform.python_version(), "machine": platform.machine(), "cores": _cores(),
+                "cpu": _cpu(), "commit": _commit(), "ended": datetime.now(UTC).isoformat(timespec="minutes"),
                 "minutes": round((time.monotonic() - self.began) / 60, 1), "minutes_by_work": self.minutes,
                 "sizes": vars(self.sizes), **self.servers.versions,
             },
@@ -197,6 +201,27 @@ def _bar(done: int, of: int, driver: Driver, cell: Cell) -> None:
     line = f"  [{'█' * full}{'·' * (_BAR - full)}] {done}/{of} {driver.contestant.title}: {told}"
     end = "\r" if sys.stderr.isatty() else "\n"
     print(f"\x1b[2K{line}" if sys.stderr.isatty() else line, end=end, file=sys.stderr, flush=True)
+
+
+def _commit() -> str:
+    """Which code was measured, as far as it can be told."""
+    try:
+        told = subprocess.run(
+            ("git", "describe", "--always", "--dirty"), capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return told.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown"
+    )
 
 
 def _cores() -> int:

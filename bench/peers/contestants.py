@@ -41,7 +41,7 @@ class Contestant:
     chunks: tuple[int, ...] = (1_000, 5_000, 20_000)
     """How many jobs a bulk call may have; the one that stores fastest is used."""
     count_sql: str = ""
-    """How many jobs are not finished, exactly; for the work that looks into a long drain."""
+    """How many jobs are not finished, of whatever kind, exactly; where it is not told, what takes long cannot be cut."""
     marks_sql: str = ""
     """Ids of jobs of the kind noop that are not finished, by their places (%s: a list, from 1 on) in the order in which
     workers will take them. Reads everything: for once, before they start."""
@@ -154,7 +154,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one; groups and keys are a"
         " policy of the whole queue",
         chunks=_CHUNKS,
-        count_sql="SELECT count(*) FROM pgboss.job WHERE name = 'noop' AND state <= 'active'",
+        count_sql="SELECT count(*) FROM pgboss.job WHERE left(name, 2) <> '__' AND state <= 'active'",
         marks_sql=_marks(
             "pgboss.job",
             "name = 'noop' AND state < 'active' AND NOT blocked",

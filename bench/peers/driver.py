@@ -229,9 +229,10 @@ class Driver:
     def drain(
         self, kind: str, count: int, *, processes: int = 1, limit: float = 15.0, **settings: Any
     ) -> dict[str, float]:
-        """Jobs a second from the first handler's start until the store says that all are finished, and what it took.
+        """Jobs a second from when a worker began to ask until the store says that all are finished, and what it took.
 
-        What takes longer than the limit is cut there: the workers are stopped dead, and what they had finished counts.
+        What takes longer than the limit is cut there: the workers are stopped dead, and what they had finished counts. Whose store
+        tells no such number (Huey's and those on Redis) has four times as long, and has failed then.
         """
         tick = _QUICK_TICK if count <= _FEW else _TICK
         with self.asking(kind) as left, self.workers(processes, **settings) as workers:

@@ -100,7 +100,7 @@ class _Judge:
         """How much more a job costs in a work than where it is cheapest without what the work puts beside it."""
         fastest = [v for figure in without if (v := self.figure(work, us, figure)) is not None]
         ours, why = self.figure(work, us), self.missing(work, (us,))
-        self._add(what, us, max(fastest, default=None), ours, want, at_most=True, why=why)
+        self._add(what, us, ours, max(fastest, default=None), want, at_most=True, why=why, costs=True)
 
     def _add(
         self,
@@ -113,8 +113,11 @@ class _Judge:
         at_most: bool,
         whose: str = "",
         why: str = "",
+        costs: bool = False,
     ) -> None:
-        ratio = ours / theirs if ours is not None and theirs and not why else None
+        """`costs`: both are paces, and the line is about what a job costs."""
+        over, under = (theirs, ours) if costs else (ours, theirs)
+        ratio = over / under if over is not None and under and not why else None
         reached = None if ratio is None else ratio <= want if at_most else ratio >= want
         store = "PostgreSQL" if us == PG else "SQLite"
         self.lines.append(
@@ -136,10 +139,10 @@ def verdicts(arena: Arena) -> list[Verdict]:
     judge.against("drain, 2 workers, against huey with two", LITE, ("huey",), "drain2", 10)
     judge.against("drain, 1 worker, against Celery on Redis", PG, ("celery",), "drain", 50)
     judge.against("drain, 1 worker, against Celery on Redis", LITE, ("celery",), "drain", 60)
-    # Of the peers that keep a job durably, as all do here but those on Redis.
-    judge.against("enqueue one, against the best durable peer", PG, SQL_PEERS, "enqueue", 1.2)
+    # Of the peers on the same database: Huey's file and Redis have no server between them and the disk, or no disk.
+    judge.against("enqueue one, against the best peer on PostgreSQL", PG, SQL_PEERS, "enqueue", 1.2)
     judge.against("enqueue one, against the best peer at FULL", LITE, ("huey",), "enqueue", 1.2)
-    judge.against("bulk, against the best durable peer", PG, SQL_PEERS, "bulk", 2)
+    judge.against("bulk, against the best peer on PostgreSQL", PG, SQL_PEERS, "bulk", 2)
     judge.against(
         "bulk, against the best peer's single enqueue", LITE, ("huey",), "bulk", 10, their_work="enqueue"
     )

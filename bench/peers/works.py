@@ -102,7 +102,7 @@ def _drain(
     kind: str = "noop",
     processes: int = 1,
 ) -> Callable[[Driver, Sizes, float], Figures]:
-    """Preloaded jobs; a contestant too slow for all of them gets as many as it does in a third of the limit."""
+    """Preloaded jobs; a contestant too slow for all of them gets as many as it does in a third of the limit (`jobs` tells)."""
 
     def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
         wanted = _wanted(count(sizes), pace, sizes)
@@ -205,7 +205,7 @@ def _short(driver: Driver, count: int, sizes: Sizes) -> float:
 
 
 def _pace_at_the_head(driver: Driver, sizes: Sizes) -> float:
-    """Jobs a second from the first handler's start; the workers are stopped dead before anybody counts what is left."""
+    """Jobs a second from when a worker began to ask; the workers are stopped dead before anybody counts what is left."""
     driver.call("reset")
     stored = driver.load("noop", sizes.deep, 120.0)
     with driver.workers() as workers:
@@ -311,14 +311,14 @@ def _begun(workers: Workers) -> float:
 
 
 def _shaped(
-    kind: str, count: Callable[[Sizes], int], **terms: Any
+    kind: str, count: Callable[[Sizes], int], *, slower: int = 1, **terms: Any
 ) -> Callable[[Driver, Sizes, float], Figures]:
-    """A drain of jobs with options, and how fast they were stored (`load`)."""
+    """A drain of jobs with options, and how fast they were stored (`load`). `slower`: how many times as long each may take."""
 
     def do(driver: Driver, sizes: Sizes, pace: float) -> Figures:
         driver.call("reset")
-        stored = driver.load(kind, _wanted(count(sizes), pace, sizes), sizes.limit, **terms)
-        return {**driver.drain(kind, stored, limit=sizes.limit), "load": driver.loaded_at}
+        stored = driver.load(kind, _wanted(count(sizes), pace / slower, sizes), sizes.limit, **terms)
+        return {**driver.drain(kind, stored, limit=sizes.limit * slower), "load": driver.loaded_at}
 
     return do
 
@@ -333,6 +333,7 @@ WORKS: tuple[Work, ...] = (
     Work("threaded", "sync handlers, 20,000, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")),
     Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait"), peer_rounds=1),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
+    Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), peer_rounds=1),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
     Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1),
     Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished),
@@ -347,11 +348,10 @@ WORKS: tuple[Work, ...] = (
         "threaded_many", "sync handlers, 100,000, one worker", "threaded",
         _drain(lambda s: s.many, kind="threaded"), rounds=1,
     ),
-    Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), rounds=1),
     Work("footprint", "written per job", "footprint", footprint, rounds=1),
     Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1),
     Work("groups", "100,000 jobs in 1,000 groups", "groups", _shaped("noop", lambda s: s.many, groups=1_000), rounds=1),
     Work("one_group", "20,000 jobs in one group", "one_group", _shaped("noop", lambda s: s.few, groups=1), rounds=1),
     Work("unique", "100,000 jobs with unique keys", "unique", _shaped("noop", lambda s: s.many, unique=True), rounds=1),
-    Work("failing", "100,000 jobs that fail once", "failing", _shaped("failing", lambda s: s.many), rounds=1),
+    Work("failing", "100,000 jobs that fail once", "failing", _shaped("failing", lambda s: s.many, slower=2), rounds=1),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import sys
 import time
@@ -120,6 +121,9 @@ def paced(terms: Terms) -> dict[str, Any]:
 def work(terms: Terms) -> None:
     """A worker, until it is told to stop."""
     app = make_app(terms)
+    logging.getLogger("tenure").setLevel(
+        logging.CRITICAL
+    )  # as the others' loggers are: jobs that fail are not told of
     ready()
     app.run(**terms["settings"])
 
