@@ -23,7 +23,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up crawl bot demo test proof torture lint types layers fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-dashboard bench-layouts clean
+.PHONY: help up crawl bot demo test proof torture lint types layers compiled fmt schema freeze screenshots bench bench-quick bench-store bench-worker bench-gateway bench-dashboard bench-layouts clean
 .DELETE_ON_ERROR:
 
 help: ## Print the targets
@@ -41,7 +41,8 @@ bot: $(VENV)/.installed ## Watch a Telegram bot answer four people, without an a
 demo: $(VENV)/.installed ## Show, line by line, what happens to a handful of jobs
 	@$(BIN)/python -m tenure demo --story
 
-test: lint types layers ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
+test: $(VENV)/.developed ## Lint, types, layers, then every test (ARGS="-k claim" narrows the tests)
+	@$(MAKE) --no-print-directory -j 3 lint types layers $(if $(strip $(ARGS)),,compiled)
 	@$(if $(strip $(ARGS)),true,.ci/chromium || true)
 	@echo "running the tests …"
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(ARGS)
@@ -62,6 +63,10 @@ types: $(VENV)/.developed ## Check types (mypy, strict)
 layers: $(VENV)/.developed ## Check which module may import which (import-linter)
 	@$(BIN)/lint-imports --no-cache > $(VENV)/layers.txt || { cat $(VENV)/layers.txt; exit 1; }
 	@echo "layers: kept"
+
+# Each of the tests' processes reads all of them: so they are compiled once before, beside what checks them.
+compiled: $(VENV)/.developed
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true
 
 fmt: $(VENV)/.developed ## Format, and repair what ruff can repair
 	@$(BIN)/ruff check --quiet --fix . || true

@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("TENURE_URL", None)
     depth.draw_seed()
     memory.use()
-    if not hasattr(config, "workerinput"):
+    if not (hasattr(config, "workerinput") or config.option.collectonly):
         config.stash[_SERVER] = postgres.serve_run()
 
 

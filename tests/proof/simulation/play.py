@@ -94,6 +94,7 @@ def play(seed: str, fatal: int | None = None) -> Played:
             ("tenure.worker.drain._LOOK", 0.2),
             ("tenure.worker.worker._STANDSTILL", 0.5),
             ("tenure.janitor.janitor._FIRE_LATEST", 60.0),
+            ("tenure.janitor.janitor._SAMPLE_EVERY", 300.0),
         ):
             stack.enter_context(patch(target, double))
         try:
