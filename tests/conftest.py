@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,9 @@ _NO_PROMTOOL = "alerts: read here, but not by Prometheus' own tool, no promtool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run that a shell started in the background ignores Ctrl-C, and so would every process that the tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A developer's own queue is not for tests.
     os.environ.pop("TENURE_URL", None)
     depth.draw_seed()
