@@ -1,4 +1,4 @@
-"""How much a whole proof comes to: a run of `make proof` that has done less of anything here fails, though every test passed.
+"""How much a whole proof comes to, and the share of it in `make test`: a run that has done less of anything here fails, though every test passed.
 
 Some of it the tests assert themselves, part by part (each move of the model, each mutant); this is the sum, so that a smaller
 number in some test, or a test that is left out, is noticed. `python -m tests.proof.figures` writes it into RELIABILITY.md.
@@ -15,7 +15,7 @@ from tests.proof.page import PAGE, put
 from tests.proof.tally import STORES, Counts, in_all, sums_of
 from tests.support.fresh import KINDS
 
-__all__ = ["FIGURES", "MARKS", "WIRES", "judge", "short", "table", "whole"]
+__all__ = ["FIGURES", "MARKS", "SHARES", "WIRES", "judge", "short", "table", "whole"]
 
 MARKS = "<!-- figures: written by `python -m tests.proof.figures` -->", "<!-- /figures -->"
 _EVERYWHERE = "in all"
@@ -71,6 +71,30 @@ FIGURES: dict[str, dict[str, int]] = {
     },
 }  # fmt: skip
 """By topic and thing counted; faults whatever topic they are of."""
+SHARES: dict[str, dict[str, int]] = {
+    "model": {"writes": 1_500, "async writes": 700, "stale settles": 100, "broken rules found": 3},
+    "exhaustive": {"scenes": 9, "states": 5_000, "broken models caught": 46},
+    "guards": {"killed": 12},
+    "simulation": {"hours": 150, "crash points": 30, "planted faults noticed": 3},
+    "power": {"cuts": 36},
+    "power_async": {"cuts": 16},
+    "full": {"fills": 6},
+    "stops": _each("stops", 2),
+    "clocks": _each("jumps", 2),
+    "wires": {f"{fault} faults": 1 for fault in ("reset", "swallow", "server gone", "drip", "end", "silent")},
+    "rolling": {"deploys": 1},
+    "soak": {"seconds": 20, "processes": 24},
+    _EVERYWHERE: {
+        **_each("kills", 60, _TWO), "kills/shared": 12, "fast restarts": 2, "immediate restarts": 2, "postmaster kills": 2,
+        "terminations": 20, "lost answers": 14,
+    },
+}  # fmt: skip
+"""The same of `make test`: enough to tell that no part of it has been left out."""
+_WANTED: dict[str, tuple[str, str, dict[str, dict[str, int]]]] = {
+    "test": ("", "all of `make test`", SHARES),
+    "proof": ("proof", "a whole proof", FIGURES),
+}
+"""By depth: which marks are asked for, what such a run is called, and what it comes to."""
 
 
 def table() -> str:
@@ -98,12 +122,12 @@ def _spread(thing: str, each: Mapping[str, int]) -> str:
     return f"{thing}: " + " and ".join(f"{least:,} on {STORES[store]}" for store, least in each.items())
 
 
-def short(sums: Mapping[str, Counts]) -> list[str]:
+def short(sums: Mapping[str, Counts], wanted: Mapping[str, Mapping[str, int]] = FIGURES) -> list[str]:
     """What there is too little of."""
     found = {**sums, _EVERYWHERE: in_all(sums)}
     return [
         f"{topic}: {found.get(topic, {}).get(name, 0):,} {name} of {least:,}"
-        for topic, figures in FIGURES.items()
+        for topic, figures in wanted.items()
         for name, least in figures.items()
         if found.get(topic, {}).get(name, 0) < least
     ]
@@ -114,16 +138,26 @@ def judge(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if session.exitstatus != 0 or terminal is None or not whole(session.config):
         return
+    _, called, wanted = _WANTED[depth.DEPTH]
     terminal.ensure_newline()
-    for line in short(sums_of(terminal)[0]):
+    for line in short(sums_of(terminal)[0], wanted):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        terminal.write_line(f"too little for a whole proof: {line}", red=True)
+        terminal.write_line(f"too little for {called}: {line}", red=True)
 
 
 def whole(config: pytest.Config) -> bool:
-    """Whether this run is all of `make proof`: none of it chosen by a name, and none left out."""
-    chosen = config.option.keyword or config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-    return depth.DEPTH == "proof" and not chosen and not config.option.collectonly
+    """Whether this run is all of `make test` or of `make proof`: none of it chosen by a name, and none left out."""
+    if depth.DEPTH not in _WANTED or config.option.collectonly:
+        return False
+    option = config.option
+    chosen = (
+        option.keyword
+        or option.deselect
+        or getattr(option, "lf", False)
+        or getattr(option, "stepwise", False)
+    )
+    named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    return not chosen and not named and option.markexpr == _WANTED[depth.DEPTH][0]
 
 
 if __name__ == "__main__":

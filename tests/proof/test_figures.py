@@ -46,22 +46,29 @@ def test_the_page_tells_what_a_whole_proof_comes_to() -> None:
     assert between(PAGE, figures.MARKS) == figures.table()
 
 
-def test_a_whole_proof_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:
+def test_a_whole_run_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_one.py").write_text("def test_one(): pass\n")
+    (tmp_path / "tests" / "test_one.py").write_text(
+        "import pytest\n@pytest.mark.proof\ndef test_one(): pass\n"
+    )
     (tmp_path / "conftest.py").write_text(
         "from tests.proof import figures\ndef pytest_sessionfinish(session): figures.judge(session)\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
 
-    def play(*args: str) -> tuple[int, int]:
+    def play(how_deep: str, *args: str) -> tuple[int, int]:
         ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *args],
+            [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", *args],
             check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60,
-            env={**os.environ, "TENURE_DEPTH": "proof", "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "TENURE_DEPTH": how_deep, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        return ended.returncode, len(re.findall("too little for a whole proof", ended.stdout))
+        return ended.returncode, len(re.findall("too little for", ended.stdout))
 
-    figures_in_all = sum(map(len, figures.FIGURES.values()))
-    assert play() == (1, figures_in_all)
-    assert play("tests/test_one.py") == (0, 0)
+    def in_all(wanted: dict[str, dict[str, int]]) -> int:
+        return sum(map(len, wanted.values()))
+
+    assert play("proof", "-m", "proof or not proof") == (0, 0)
+    assert play("proof", "-m", "proof") == (1, in_all(figures.FIGURES))
+    assert play("test") == (1, in_all(figures.SHARES))
+    assert play("test", "--lf") == (0, 0)
+    assert play("test", "tests/test_one.py") == (0, 0)

@@ -20,6 +20,8 @@ class SmallDisk(Protocol):
     """Where a store may be, and how much room there is beside it."""
 
     folder: Path
+    mounted: bool
+    """Whether it is a file system of its own."""
 
     def leave(self, room: int) -> None:
         """Leave so many bytes, or few more."""
@@ -32,6 +34,8 @@ class SmallDisk(Protocol):
 
 class _Mounted:
     """A file system in memory, filled with ballast."""
+
+    mounted = True
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._ballast = folder, folder / "ballast"
@@ -50,6 +54,8 @@ class _Mounted:
 
 class _Below:
     """A limit on how far SQLite's log grows."""
+
+    mounted = False
 
     def __init__(self, folder: Path, disk: Disk) -> None:
         self.folder, self._disk = folder, disk

@@ -88,7 +88,7 @@ def test_a_disk_that_fills_up_again_and_again_loses_and_tears_nothing(
             assert settled
             disk.free()
             intact(url)
-            tally(fills=1)
+            tally(fills=1, mounted=int(disk.mounted))
             sums = balance(
                 q, promised, tried=promised, effects=[Effect.of(claim) for claim in claims], allow=("done",)
             )
@@ -141,7 +141,7 @@ def test_a_worker_on_a_disk_that_fills_up_pauses_and_goes_on_by_itself(
             )
             disk.free()
             at_rest(house.queue)
-            tally(fills=1)
+            tally(fills=1, mounted=int(disk.mounted))
         sums = balance(house.queue, promised, tried=promised, allow=("done",))
         assert sums.crashes == 0
         assert sorted(ran) == sorted(promised), "a job ran twice, or not at all"
