@@ -30,10 +30,11 @@ PACE: dict[str, Pace] = {
     "jobs": Pace(2_000, ("jobs",)),
     "kills": Pace(15, ("kills",)),
     "power cuts": Pace(1, ("cuts",)),
-    "faults of the server": Pace(
-        0.5, ("fast restarts", "immediate restarts", "postmaster kills", "terminations", "failovers")
-    ),
-    "faults of wires": Pace(0.5, ("lost answers", *(f"{fault} faults" for fault in WIRES))),
+    "restarts of the server": Pace(0.2, ("fast restarts", "immediate restarts", "postmaster kills")),
+    "terminated backends": Pace(1, ("terminations",)),
+    "failovers": Pace(0.05, ("failovers",)),
+    "lost answers": Pace(0.5, ("lost answers",)),
+    "faults of wires": Pace(0.5, tuple(f"{fault} faults" for fault in WIRES)),
     "stops": Pace(0.5, ("stops",)),
     "jumps of clocks": Pace(0.2, ("jumps",)),
     "full disks": Pace(0.1, ("fills",)),

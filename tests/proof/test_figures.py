@@ -49,12 +49,14 @@ def test_the_page_tells_what_a_whole_proof_comes_to() -> None:
 def test_a_whole_run_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_one.py").write_text(
-        "import pytest\n@pytest.mark.proof\ndef test_one(): pass\n"
+        "import pytest\n@pytest.mark.proof\ndef test_deep(): pass\ndef test_one(): pass\n"
     )
     (tmp_path / "conftest.py").write_text(
         "from tests.proof import figures\ndef pytest_sessionfinish(session): figures.judge(session)\n"
     )
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\ntestpaths = tests\naddopts = -m 'not proof'\nmarkers = proof\n"
+    )
 
     def play(how_deep: str, *args: str) -> tuple[int, int]:
         ended = subprocess.run(

@@ -27,9 +27,9 @@ __all__ = ["Actor", "Crowd", "Tail", "open_crowd"]
 _PID = re.compile(rb":(\d+):[0-9a-f-]{36}\n")
 _MOMENT = 0.06
 """The longest time between a sign of life and a kill, in seconds."""
-_HELD = 3_000
-"""How many jobs a worker holds beyond those that run, at most."""
-_UNSETTLED, _SHARE = 20, 0.05
+_HELD = 400
+"""How many jobs a worker that is killed has run and not settled, at most."""
+_UNSETTLED, _SHARE = 8, 0.01
 """How many runs a kill or an outage may cost on the average, since what has ended is settled some milliseconds later; and which share
 of all jobs besides."""
 _MEET = 10

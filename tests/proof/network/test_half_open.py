@@ -12,6 +12,7 @@ import tenure
 from tenure.store.open import open_store
 from tenure.store.postgres.store import PostgresStore
 from tests.proof import depth
+from tests.proof.ledger import balance, intact
 from tests.proof.tally import Tally
 from tests.support.proxy import Proxy
 from tests.support.watching import heard_during, hears_by_and_by
@@ -56,7 +57,9 @@ def test_a_transaction_whose_client_is_gone_lets_its_jobs_go(
         assert taken[0].id == job
         assert q.settle(taken[0], tenure.Done())
         assert sessions(postgres_url, schema) == 0
-    tally(held_seconds=round(time.monotonic() - start))
+        sums = balance(q, [job], tried=[job], allow=("done",))
+    intact(direct)
+    tally(held_seconds=round(time.monotonic() - start), jobs=sums.acked, losses=sums.losses)
 
 
 def test_sessions_of_ours_do_not_wait_in_a_transaction_for_long(direct: str) -> None:

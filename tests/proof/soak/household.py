@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,11 +74,20 @@ class Household:
     def losses(self) -> int:
         """What was acknowledged and never ran, when all is at rest: none, or it raises."""
         runs = {run.job for run in Effects(self._scene.folder / "effects").read()}
+        if self.crowd.g4:
+            self._check_g4()
         updates = self.guests.acked.keys() - self._handled()
         lost = {*self.crowd.acked()} - runs | {self.guests.acked[update] for update in updates}
         if lost:
             raise JobsLost(lost, f"{len(lost)} jobs never ran: {sorted(lost)[:3]}")
         return len(lost)
+
+    def _check_g4(self) -> None:
+        """What handlers did in the transactions that ended their jobs is there once, and none of it without a run."""
+        rows = Counter(str(job) for (job,) in self._scene.sql("SELECT job FROM tenure.effects"))
+        assert rows, "nothing ran in a transaction of its own"
+        assert set(rows.values()) == {1}, f"made more than once: {rows.most_common(3)}"
+        assert rows.keys() <= {run.job for run in Effects(self._scene.folder / "effects").read()}
 
     def rows(self) -> int:
         """How many jobs and attempts the store still has."""

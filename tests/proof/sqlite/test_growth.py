@@ -13,6 +13,7 @@ import pytest
 
 import tenure
 from tests.proof import depth
+from tests.proof.ledger import balance, intact
 from tests.proof.tally import Tally
 
 _LIMIT = 67_108_864
@@ -21,12 +22,15 @@ _SLACK = 8_388_608
 """A thousand pages until the next checkpoint, and the largest commit here."""
 
 
-def busy(q: tenure.Queue, commits: int, rng: random.Random) -> None:
-    """So many enqueues, each claimed and settled."""
+def busy(q: tenure.Queue, commits: int, rng: random.Random) -> list[str]:
+    """So many enqueues, each claimed and settled; what was promised."""
+    promised: list[str] = []
     for _ in range(commits):
-        q.enqueue_many([tenure.NewJob(kind="k", payload="x" * rng.randrange(60_000)) for _ in range(5)])
-        for claim in q.claim(5):
+        jobs = [tenure.NewJob(kind="k", payload="x" * rng.randrange(60_000)) for _ in range(5)]
+        promised += [answer.id for answer in q.enqueue_many(jobs)]
+        for claim in q.claim(5, kinds=["k"]):
             assert q.settle(claim, tenure.Done())
+    return promised
 
 
 @pytest.mark.timeout(400)
@@ -36,16 +40,19 @@ def test_a_log_that_grew_behind_a_long_reader_is_used_again_once_it_has_gone(
     rng = random.Random(f"{seed}-growth-reader")
     path, log = tmp_path / "jobs.db", tmp_path / "jobs.db-wal"
     with tenure.open(f"sqlite:///{path}") as q, closing(apsw.Connection(str(path))) as reader:
-        q.enqueue("k")
+        promised: list[str] = [q.enqueue("k").id]
         reader.execute("BEGIN").execute("SELECT count(*) FROM tenure_jobs").fetchall()
         while log.stat().st_size < depth.of(test=2, proof=10) * _SLACK:
-            busy(q, 20, rng)
+            promised += busy(q, 20, rng)
         grown = log.stat().st_size
         reader.execute("COMMIT")
         for _ in range(depth.of(test=2, proof=5)):
-            busy(q, 40, rng)
+            promised += busy(q, 40, rng)
         assert log.stat().st_size <= max(min(grown, _LIMIT), _SLACK) + _SLACK
-        tally(grown_mb=grown // 1_000_000)
+        sums = balance(q, promised, tried=promised, allow=("done", "ready"))
+        assert sums.pending == 1, "five of what is there are taken each time, and six were there at first"
+        tally(grown_mb=grown // 1_000_000, jobs=sums.stored, losses=sums.losses)
+    intact(f"sqlite:///{path}")
 
 
 @pytest.mark.timeout(400)
@@ -63,17 +70,22 @@ def test_readers_of_the_queue_itself_hold_no_checkpoint_back(tmp_path: Path, see
                 looks.append(len(seen))
 
     with tenure.open(url) as q:
-        q.enqueue_many([tenure.NewJob(kind="other", payload=n) for n in range(1_000)])
+        others = q.enqueue_many([tenure.NewJob(kind="other", payload=n) for n in range(1_000)])
+        promised: list[str] = [answer.id for answer in others]
         threads = [threading.Thread(target=look) for _ in range(2)]
         for thread in threads:
             thread.start()
         try:
             while time.monotonic() < end:
-                busy(q, 5, rng)
+                promised += busy(q, 5, rng)
         finally:
             stop.set()
             for thread in threads:
                 thread.join(30)
         assert looks
         assert log.stat().st_size < 2 * _LIMIT
-        tally(looks=len(looks), log_mb=log.stat().st_size // 1_000_000)
+        sums = balance(
+            q, promised, tried=promised, allow=lambda job: ("ready" if job.kind == "other" else "done",)
+        )
+        tally(looks=len(looks), log_mb=log.stat().st_size // 1_000_000, jobs=sums.stored, losses=sums.losses)
+    intact(url)

@@ -99,11 +99,17 @@ class Crew:
         """What the store tells of crashes."""
         return list(self.scene.sql("SELECT job_id, message FROM tenure.attempts WHERE error_kind = 'Crash'"))
 
-    def ahead(self) -> float:
-        """By how many seconds a worker's clock was ahead of this one, at the most, as its handlers saw it."""
+    def noted(self) -> int:
+        """How often handlers have put down what their clock shows."""
+        return len(self._clocks())
+
+    def saw(self, ahead: int, since: int) -> bool:
+        """Whether a handler has seen a clock so many seconds ahead of this one, to within half an hour, since so many had noted theirs."""
+        return any(abs(float(seen) - time.time() - ahead) < 1_800 for seen in self._clocks()[since:])
+
+    def _clocks(self) -> list[str]:
         noted = self.scene.folder / "clocks"
-        lines = noted.read_text().split() if noted.exists() else []
-        return max((float(line) - time.time() for line in lines), default=0.0)
+        return noted.read_text().splitlines() if noted.exists() else []
 
     def _refusals(self) -> list[str]:
         logs: list[Path] = [worker._log for worker in self.workers]

@@ -30,10 +30,12 @@ def test_a_clock_that_jumps_an_hour_forth_and_back_costs_nobody_a_crash_or_an_at
         crew.supply(8, 2.0)
         for worker in crew.workers:
             until(lambda w=worker: crew.held_by(w))  # type: ignore[misc]
-        crew.set_clock(_HOUR if jump % 2 == 0 else draw.choice((0, -_HOUR)))
+        ahead = _HOUR if jump % 2 == 0 else draw.choice((0, -_HOUR))
+        crew.set_clock(ahead)
+        noted = crew.noted()
         crew.enqueue(4, 0.5)
         crew.beats(crew.workers)
-        until(lambda: crew.ahead() > _HOUR / 2)  # some handler has seen the first jump
+        until(lambda ahead=ahead, noted=noted: _sees(crew, ahead, noted))  # type: ignore[misc]
         if jump % 2 == 0 and scene.url.startswith("sqlite"):
             until(lambda: crew.beats_ahead() > _HOUR / 2)  # the machine's clock is the store's
     crew.set_clock(0)
@@ -54,7 +56,7 @@ def test_workers_whose_clocks_are_an_hour_apart_take_nothing_from_each_other_and
         worker.says("works on")
     crew.enqueue(depth.of(test=20, proof=200), 1.0)
     later = crew.enqueue(depth.of(test=10, proof=50), 0.3, delay="3s")
-    until(lambda: _works_ahead(crew))
+    until(lambda: all(_sees(crew, ahead, 0) for ahead in (-_HOUR, 0, _HOUR)))
     sums = crew.balances()
     assert sums.doubled == 0
     early = [job for job in scene.jobs(later) if job.started_at is None or job.started_at < job.run_at]
@@ -62,7 +64,7 @@ def test_workers_whose_clocks_are_an_hour_apart_take_nothing_from_each_other_and
     tally(jobs=sums.acked, skewed_workers=3, losses=sums.losses)
 
 
-def _works_ahead(crew: Crew) -> bool:
-    """Whether a handler has run where the clock is ahead: who finds its clock moved claims nothing for a while, so there must be work then."""
+def _sees(crew: Crew, ahead: int, since: int) -> bool:
+    """Whether a handler has run by such a clock since then: who finds its clock moved claims nothing for a while, so there must be work later."""
     crew.supply(8, 0.5)
-    return crew.ahead() > _HOUR / 2
+    return crew.saw(ahead, since)

@@ -108,6 +108,7 @@ def test_two_releases_share_a_store_under_load(
             raise JobsLost(lost, f"{len(lost)} jobs never ran")
         # Nobody was killed, so each ran exactly once.
         assert Counter(note.id for note in scene.notes()) == Counter(load.ids)
+        assert scene.q.pulse(overdue_by=0).overdue_leases == 0
         assert settled_by(scene) == {None, 2}
         assert not [w.log for w in (leaving, coming) if "Traceback" in w.log]
         assert intact(scene.url)
