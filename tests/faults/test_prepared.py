@@ -49,6 +49,30 @@ def test_a_queue_goes_on_after_what_it_had_prepared_was_thrown_away(postgres_url
             assert q.settle(claim, tenure.Done())
 
 
+@pytest.mark.parametrize("encoding", ["UTF8", "LATIN1"])
+def test_a_single_enqueue_is_stored_once_and_as_it_is_whatever_became_of_what_was_prepared(
+    postgres_url: str, encoding: str
+) -> None:
+    with (
+        postgres_schema(postgres_url) as schema,
+        tenure.open(f"{postgres_url}?schema={schema}&client_encoding={encoding}") as q,
+        psycopg.connect(postgres_url, autocommit=True) as other,
+    ):
+        pool = cast("PostgresStore", q._store)._pool
+        stored = {}
+        for n, text in enumerate(["", "x" * 1_000_000, "gone", "ended"] * (PREPARE_AFTER + 2)):
+            if n > PREPARE_AFTER and text in ("gone", "ended"):
+                runner = pool.take()
+                if text == "gone":
+                    runner.link.execute("DEALLOCATE ALL")
+                else:
+                    other.execute("SELECT pg_terminate_backend(%s)", (runner.link.info.backend_pid,))
+                pool.give_back(runner)
+            stored[q.enqueue("käse", [text, "ü"]).id] = [text, "ü"]
+        assert {job.id: job.payload for job in q.list()} == stored
+        assert {job.kind for job in q.list()} == {"käse"}
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["alone", "together"])
 def test_a_statement_that_is_gone_is_said_to_be_and_prepared_anew(
     link: psycopg.Connection, trips: Trips, together: bool

@@ -20,6 +20,7 @@ import tenure
 from tenure.config import PostgresPlace, locate
 from tenure.store.postgres.limits import ORDINARY, WORK, Limits
 from tenure.store.postgres.store import PostgresStore
+from tenure.store.postgres.trip import PREPARE_AFTER
 from tests.support.backends import backends
 from tests.support.postgres import PostgresServer
 from tests.worker.house import House, until
@@ -82,16 +83,44 @@ def test_a_call_that_is_not_answered_fails_within_its_limit_and_the_next_one_wor
     q.close()
 
 
-def test_a_single_enqueue_that_is_not_answered_is_stored_once_by_another_connection(url: str) -> None:
+@pytest.mark.parametrize("before", [1, PREPARE_AFTER + 2], ids=["first", "prepared"])
+def test_a_single_enqueue_that_is_not_answered_is_stored_once_by_another_connection(
+    url: str, before: int
+) -> None:
     q = _impatient(url)
-    first = q.enqueue("k", {}).id
+    stored = [q.enqueue("k", {}).id for _ in range(before)]
     with stopped(url) as pids:
-        second = q.enqueue("k", {}).id
-        assert sorted(job.id for job in q.list()) == [first, second]
+        stored.append(q.enqueue("k", {}).id)
+        assert sorted(job.id for job in q.list()) == stored
     until(
         lambda: not set(pids) & set(backends(url))
     )  # whatever they were asked, they have done it or not by now
-    assert sorted(job.id for job in q.list()) == [first, second]
+    assert sorted(job.id for job in q.list()) == stored
+    q.close()
+
+
+def test_who_is_interrupted_while_a_single_enqueue_is_not_answered_goes_on_with_another_connection(
+    url: str,
+) -> None:
+    class Enough(Exception):
+        pass
+
+    def ring(_number: int, _frame: object) -> None:
+        raise Enough
+
+    q = _impatient(url)
+    stored = [q.enqueue("k", {}).id for _ in range(PREPARE_AFTER + 2)]
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with stopped(url):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(Enough):
+                q.enqueue("k", {})
+            assert q.get(stored[0]) is not None
+            stored.append(q.enqueue("k", {}).id)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert set(stored) <= {job.id for job in q.list()}
     q.close()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tenure.newjob import lane_of
-from tenure.store.lanes import Scope
+from tenure.store.lanes import Marks, Scope
 
 
 def looked_at(scope: Scope, lane: str) -> bool:
@@ -43,10 +45,56 @@ def test_a_known_lane_is_not_looked_for_again() -> None:
 
 
 def test_a_mark_is_never_set_back() -> None:
-    scope, lane = Scope(None, ("k",)), lane_of("default", "k", 0)
-    scope.add([lane])
+    marks, lane = Marks(), lane_of("default", "k", 0)
     for reached in ([(5, 7), (5, 9), (4, 11)], [], [(3, 20)]):
-        scope.advance_in(lane, [(None, seq, *[None] * 8, run_at) for run_at, seq in reached])
-        scope.advance_in(lane_of("default", "k", 1), [(None, 1, *[None] * 8, 9)])
-        row = scope.row(lane, 1)
-        assert (row["run_at"], row["seq"]) == (5, 9)
+        marks.advance_in(lane, [claimed(*at) for at in reached])
+        marks.advance_in(lane_of("default", "k", 1), [claimed(9, 1)])
+        assert place(marks, lane) == (5, 9)
+
+
+def test_a_look_from_the_start_that_took_all_leaves_the_marks_where_they_are() -> None:
+    scope, lane = Scope(None, ("k",)), lane_of("default", "k", 0)
+    scope.marks.advance_in(lane, [claimed(5, 9)])
+    looked = scope.begin()
+    assert place(looked, lane) < (0, 0)
+    looked.advance_in(lane, [claimed(3, 2)])
+    looked.whole = True
+    scope.end(looked, took=0)
+    assert place(scope.marks, lane) == (5, 9)
+    assert scope.fresh
+
+
+def test_a_look_from_the_start_that_left_some_is_gone_on_with() -> None:
+    scope, lane, other = Scope(None, ("k",)), lane_of("default", "k", 0), lane_of("default", "k", 1)
+    for known in (lane, other):
+        scope.marks.advance_in(known, [claimed(5, 9)])
+    looked = scope.begin()
+    looked.advance_in(lane, [claimed(3, 2)])
+    scope.end(looked, took=0)
+    assert place(scope.marks, lane) == (3, 2)
+    assert place(scope.marks, other) < (0, 0)
+
+
+@pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.05, 1.0), (0.4, 8.0), (60.0, 10.0)])
+def test_looks_from_the_start_that_take_long_are_seldom(
+    took: float, rests: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    scope = Scope(None, None)
+    assert not scope.fresh
+    scope.end(scope.begin(), took=took)
+    for later, fresh in ((rests - 0.01, True), (rests, False)):
+        clock[0] = 100 + later
+        assert scope.fresh == fresh
+
+
+def claimed(run_at: int, seq: int) -> tuple[object, ...]:
+    """A row as a claim answers it."""
+    return (None, seq, *[None] * 8, run_at)
+
+
+def place(marks: Marks, lane: str) -> tuple[int, int]:
+    """Where a claim begins to read."""
+    row = marks.row(lane, 1)
+    return row["run_at"], row["seq"]

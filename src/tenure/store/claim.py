@@ -16,7 +16,7 @@ from tenure.job import Claim, ClaimOwner, JobId, Renewed
 from tenure.store.absolve import absolve
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_woken
-from tenure.store.lanes import LaneMemory, Scope, queue_of
+from tenure.store.lanes import LaneMemory, Marks, Scope, queue_of
 from tenure.store.pack import pack, pack_claims
 from tenure.store.plan import Plan, Statement
 from tenure.store.upkeep import MAX_CRASHES, expire, promote, reclaim
@@ -54,28 +54,37 @@ def claim(
     scope = memory.scope(queues, kinds, except_queues)
     taken: list[tuple[Any, ...]] = []
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
-    if now is None and (hasty or scope.fresh):
-        if not scope.fresh:
-            scope.forget_marks()
+    began, fresh = time.monotonic(), scope.fresh
+    marks = scope.marks if fresh else scope.begin()
+    if now is None and (hasty or fresh):
         mine = scope.mine
         quick = can.marks and len(mine) == 1
         taken = yield from (
-            _take_quickly(scope, mine[0], limit, terms) if quick else _take(scope, can, limit, terms)
+            _take_quickly(scope, marks, mine[0], limit, terms)
+            if quick
+            else _take(scope, marks, can, limit, terms)
         )
     if len(taken) < limit and not (hasty and taken):
+        if fresh:
+            began, fresh, marks = time.monotonic(), False, scope.begin()
         yield from _tend(memory, can, now, max_crashes)
-        scope.forget_marks()
+        marks.clear()
         for _ in range(_TRIES):
-            more = yield from _take(scope, can, limit - len(taken), terms)
+            more = yield from _take(scope, marks, can, limit - len(taken), terms)
             taken += more
             if not more or len(taken) >= limit or can.takes:
                 break
+    if not fresh:
+        scope.end(marks, took=time.monotonic() - began if can.marks else 0)
     taken.sort(key=_BY_RANK_THEN_TIME)
     return [Claim(row, worker, owner) for row in taken]
 
 
-def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
-    quotas = yield from _look(scope, limit, terms["now"])
+def _take(
+    scope: Scope, marks: Marks, can: Capabilities, limit: int, terms: dict[str, Any]
+) -> Plan[list[tuple[Any, ...]]]:
+    quotas = yield from _look(scope, marks, limit, terms["now"])
+    marks.whole = sum(quotas.values()) < limit
     if not quotas:
         return []
     rows: list[tuple[Any, ...]] = []
@@ -88,11 +97,12 @@ def _take(scope: Scope, can: Capabilities, limit: int, terms: dict[str, Any]) ->
         if rows:
             yield _taking([r[1] for r in rows], terms)
     else:
-        lanes = pack([scope.row(lane, quota) for lane, quota in quotas.items()])
+        lanes = pack([marks.row(lane, quota) for lane, quota in quotas.items()])
         answer = yield Statement("claim", {**terms, "lanes": lanes, "gaps": "[]", "limit": limit}, alone=True)
         rows = answer.rows
     if can.marks:
-        scope.advance(rows)
+        marks.advance(rows)
+        marks.whole = marks.whole or (len(scope.mine) == 1 and len(rows) < limit)
     return rows
 
 
@@ -104,17 +114,20 @@ def _taking(seqs: list[int], terms: dict[str, Any]) -> Statement:
     return Statement("claim_take", {**terms, "seqs": str(seqs)})
 
 
-def _take_quickly(scope: Scope, lane: str, limit: int, terms: dict[str, Any]) -> Plan[list[tuple[Any, ...]]]:
+def _take_quickly(
+    scope: Scope, marks: Marks, lane: str, limit: int, terms: dict[str, Any]
+) -> Plan[list[tuple[Any, ...]]]:
     """The same in one statement, where there is one lane to choose from; it takes nothing if a new lane came up."""
-    lanes = pack([scope.row(lane, limit)])
+    lanes = pack([marks.row(lane, limit)])
     answer = yield Statement(
         "claim", {**terms, "lanes": lanes, "gaps": scope.gaps, "limit": limit}, alone=True
     )
-    scope.advance_in(lane, answer.rows)
+    marks.advance_in(lane, answer.rows)
+    marks.whole = len(answer.rows) < limit
     return answer.rows
 
 
-def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
+def _look(scope: Scope, marks: Marks, limit: int, now: int | None) -> Plan[dict[str, int]]:
     """How many jobs to take from each lane; new lanes are met on the way."""
     for _ in range(_LOOKS):
         answer = yield Statement("gaps", {"gaps": scope.gaps}, alone=True, reads=True)
@@ -125,7 +138,7 @@ def _look(scope: Scope, limit: int, now: int | None) -> Plan[dict[str, int]]:
     mine = scope.mine
     if len(mine) < 2:
         return dict.fromkeys(mine, limit)
-    lanes = pack([scope.row(lane, 0) for lane in mine])
+    lanes = pack([marks.row(lane, 0) for lane in mine])
     answer = yield Statement("look", {"lanes": lanes, "limit": limit, "now": now}, alone=True, reads=True)
     return dict(answer.rows)
 

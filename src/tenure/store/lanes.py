@@ -6,7 +6,8 @@ it one step, however many they are.
 
 On PostgreSQL finished entries stay in the index until they are vacuumed. There a claimer also remembers, per lane, how
 far it has claimed (the mark), and reads from there. What became ready behind the mark (released, retried, committed
-late) is found by a look from the start: whenever the fast look comes back short, and at least once a second.
+late) is found by a look from the start: whenever the fast look comes back short, and at least once a second. Where an old
+transaction keeps vacuum away, such a look reads all that was done since; then it is made as seldom as its own length asks for.
 """
 
 from __future__ import annotations
@@ -22,15 +23,46 @@ from tenure.job import CLAIM_COLUMNS
 from tenure.newjob import SEPARATOR, lane_of
 from tenure.store.pack import pack
 
-__all__ = ["FULL_LOOK_EVERY", "LaneMemory", "Scope", "queue_of"]
+__all__ = ["LaneMemory", "Marks", "Scope", "queue_of"]
 
-FULL_LOOK_EVERY = 1.0
+_LOOK_EVERY, _LOOK_SELDOM = 1.0, 10.0
+"""How soon to look from the start again, at the latest: while that is quick, and however long it takes."""
+_REST = 20
+"""How many times as long as a look from the start took there is none, unless one comes back short."""
 _MAX_SCOPES = 64
 _MAX_LANES = 5_000
 _AFTER = chr(ord(SEPARATOR) + 1)
 _END = "\U0010ffff"
 _START = (-(2**63), 0)
 _REACHED = itemgetter(*map(CLAIM_COLUMNS.index, ("run_at", "seq")))
+
+
+class Marks(dict[str, tuple[int, int]]):
+    """How far somebody has claimed in each lane; none: nothing."""
+
+    whole = False
+    """Whether the last look has taken all that there was from here on."""
+
+    def row(self, lane: str, quota: int) -> dict[str, Any]:
+        """A lane as a statement takes it, from its mark on."""
+        run_at, seq = self.get(lane, _START)
+        return {"lane": lane, "queue": queue_of(lane), "run_at": run_at, "seq": seq, "quota": quota}
+
+    def advance(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Remember how far these claimed rows reach in their lanes."""
+        far: dict[tuple[str, str, int], tuple[int, int]] = {}
+        for row in rows:
+            key = (row[4], row[3], row[5])
+            mark = (row[10], row[1])
+            if mark > far.get(key, _START):
+                far[key] = mark
+        for key, mark in far.items():
+            lane = lane_of(*key)
+            self[lane] = max(mark, self.get(lane, _START))
+
+    def advance_in(self, lane: str, rows: Sequence[Sequence[Any]]) -> None:
+        """The same, where all rows are of one lane."""
+        self[lane] = max(self.get(lane, _START), max(map(_REACHED, rows), default=_START))
 
 
 class Scope:
@@ -51,33 +83,44 @@ class Scope:
             self._ranges = [
                 (f"{q}{SEPARATOR}{k}{SEPARATOR}", f"{q}{SEPARATOR}{k}{_AFTER}") for q in queues for k in kinds
             ]
-        self._marks: dict[str, tuple[int, int]] = {}
+        self.marks = Marks()
+        self._lanes: tuple[str, ...] = ()
         self._mine: list[str] = []
         self._gaps = self._pack_gaps()
-        self._looked = float("-inf")
+        self._stale = float("-inf")
         self._changing = threading.Lock()
 
     @property
     def fresh(self) -> bool:
         """Whether the marks may be read from."""
-        return time.monotonic() - self._looked < FULL_LOOK_EVERY
+        return time.monotonic() < self._stale
 
-    def forget_marks(self) -> None:
-        """Read from the start again; a memory grown too large is forgotten altogether."""
-        self._looked = time.monotonic()
+    def begin(self) -> Marks:
+        """Marks for a look from the start; a memory grown too large is forgotten altogether."""
+        # Who comes meanwhile need not look from the start, too.
+        self._stale = time.monotonic() + _LOOK_EVERY
         with self._changing:
-            known = self._marks
-            self._marks = dict.fromkeys(known, _START) if len(known) <= _MAX_LANES else {}
-            if not self._marks:
-                self._mine, self._gaps = [], self._pack_gaps()
+            if len(self._lanes) > _MAX_LANES:
+                self.marks, self._lanes, self._mine = Marks(), (), []
+                self._gaps = self._pack_gaps()
+        return Marks()
+
+    def end(self, reached: Marks, *, took: float) -> None:
+        """A look from the start has come this far, in so many seconds; if it took all, the marks stand: nothing is behind them."""
+        if reached.whole:
+            reached.update(
+                (lane, max(mark, reached.get(lane, _START))) for lane, mark in self.marks.copy().items()
+            )
+        self.marks = reached
+        self._stale = time.monotonic() + min(max(took * _REST, _LOOK_EVERY), _LOOK_SELDOM)
 
     def add(self, lanes: Iterable[str]) -> None:
         """Lanes met for the first time; those of foreign kinds are remembered too, to be stepped over."""
         with self._changing:
-            self._marks = {**dict.fromkeys(lanes, _START), **self._marks}
+            self._lanes = tuple(dict.fromkeys([*lanes, *self._lanes]))
             # First what may be taken from, then what is stepped over: whoever reads between the two misses nothing.
             self._mine = [
-                x for x in self._marks if self._kinds is None or x.split(SEPARATOR)[1] in self._kinds
+                x for x in self._lanes if self._kinds is None or x.split(SEPARATOR)[1] in self._kinds
             ]
             self._gaps = self._pack_gaps()
 
@@ -91,32 +134,8 @@ class Scope:
         """The ranges between the known lanes, where a new one could be, as a statement takes them."""
         return self._gaps
 
-    def row(self, lane: str, quota: int) -> dict[str, Any]:
-        """A lane as a statement takes it, from its mark on."""
-        run_at, seq = self._marks.get(lane, _START)
-        return {"lane": lane, "queue": queue_of(lane), "run_at": run_at, "seq": seq, "quota": quota}
-
-    def advance(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Remember how far these claimed rows reach in their lanes."""
-        far: dict[tuple[str, str, int], tuple[int, int]] = {}
-        for row in rows:
-            key = (row[4], row[3], row[5])
-            mark = (row[10], row[1])
-            if mark > far.get(key, _START):
-                far[key] = mark
-        for key, mark in far.items():
-            lane = lane_of(*key)
-            if lane in self._marks:
-                self._marks[lane] = max(mark, self._marks[lane])
-
-    def advance_in(self, lane: str, rows: Sequence[Sequence[Any]]) -> None:
-        """The same, where all rows are of one lane."""
-        if lane in self._marks:
-            reached = max(map(_REACHED, rows), default=_START)
-            self._marks[lane] = max(reached, self._marks[lane])
-
     def _pack_gaps(self) -> str:
-        known = sorted(self._marks)
+        known = sorted(self._lanes)
         gaps = []
         for start, end in self._ranges:
             edges = [start, *(lane for lane in known if start < lane < end), end]

@@ -7,14 +7,17 @@ With `pgbouncer=true` nothing is prepared and no session state is used.
 from __future__ import annotations
 
 import re
+import select
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors as pg
+from psycopg import generators
+from psycopg.pq.abc import PGresult
 
 from tenure.config import PostgresPlace
 from tenure.errors import StoreError, StoreRefused, StoreUnavailable
@@ -78,6 +81,7 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """A connection that gives up, and is broken then, when an answer takes longer than `limit` seconds (None: never)."""
 
     limit: float | None = ORDINARY
+    _poll: select.poll | None = None
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
         """Wait for the answer; psycopg looks up ten times a second while there is none."""
@@ -89,12 +93,38 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             self.give_up()
             raise
 
+    def answer(self) -> PGresult:
+        """Wait for the answer to one short statement that was just sent: in half the time that psycopg's generators take."""
+        pgconn, poll = self.pgconn, self._poll
+        if poll is None:
+            poll = self._poll = select.poll()
+            poll.register(pgconn.socket, select.POLLIN)
+        if pgconn.flush():  # too long for the socket
+            return _last(self.wait(generators.execute(pgconn)))
+        heard: list[PGresult] = []
+        while True:
+            while pgconn.is_busy():
+                if not poll.poll(None if self.limit is None else self.limit * 1000):
+                    self.give_up()
+                    raise TooLong(self.limit or 0)
+                pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                return _last(heard)
+            heard.append(result)
+
     def give_up(self) -> None:
         """Break it. What the server may still do for nobody, it need not do; whether it hears of that is its affair."""
         if psycopg.capabilities.has_cancel_safe():
             with suppress(psycopg.Error):
                 self.cancel_safe(timeout=_CANCELLING)
         self.pgconn.finish()
+
+
+def _last(heard: Sequence[PGresult]) -> PGresult:
+    if not heard:
+        raise psycopg.OperationalError("the server left something unanswered")
+    return heard[-1]
 
 
 def _limited(steps: Generator[Any, Any, T], limit: float) -> Generator[Any, Any, T]:
@@ -156,6 +186,7 @@ class PostgresRunner:
         self._open = False
         self.asked = False
         self._insert = dialect.statements["enqueue_one"]
+        self._encoding = link.info.encoding.replace("ascii", "utf-8")
 
     @property
     def idle(self) -> bool:
@@ -236,7 +267,8 @@ class PostgresRunner:
     def insert(self, job: BareParams) -> None:
         """enqueue_one, with nothing around it."""
         self.link.limit = self._limits.ordinary
-        self._trips.ask(self._insert, tuple(job.values()))
+        values = [None if v is None else str(v).encode(self._encoding) for v in job.values()]
+        self._trips.put(self._insert, values, self.link.answer)
 
     def _copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> Result:
         lines = bare_lines(rows) if name == "copy_bare" else map(line, rows)

@@ -9,7 +9,7 @@ ends by `say`. Where somebody has said it all the same, or has changed what a st
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -51,7 +51,9 @@ class _Dumped(NamedTuple):
     def send(self, pgconn: PGconn, name: bytes | None) -> None:
         """Ask it, prepared under this name."""
         if name is None:
-            pgconn.send_query_params(self.text.encode(), self.values, self.types, self.formats, Format.BINARY)
+            pgconn.send_query_params(
+                self.text.encode(), self.values, self.types or None, self.formats, Format.BINARY
+            )
         else:
             pgconn.send_query_prepared(name, self.values, self.formats, Format.BINARY)
 
@@ -78,6 +80,16 @@ class Trips:
     def ask(self, sql: Sql, params: Sequence[Any], *, anew: bool = False) -> Result:
         """One statement by itself; `anew`: planned for these parameters."""
         return self.waited(self.asking(sql, params, anew=anew))
+
+    def put(self, sql: Sql, values: Sequence[bytes | None], hear: Callable[[], PGresult]) -> None:
+        """One statement that answers nothing, its parameters as texts already; `hear` waits for what comes back."""
+        key = (sql.name, ())
+        name = self._names.get(key)
+        if name is None:
+            self.waited(self._asking(_Dumped(key, sql.text, values, (), None)))
+        else:
+            self._link.pgconn.send_query_prepared(name, values)
+            self._one((hear(),))
 
     def make(self, before: Sequence[bytes], asked: Sequence[Asked], after: Sequence[bytes]) -> list[Result]:
         """Ask all of it at once, with commands before and after; what the statements answered. The first error ends it."""
@@ -108,7 +120,10 @@ class Trips:
 
     def asking(self, sql: Sql, params: Sequence[Any], *, anew: bool = False) -> Waits[Result]:
         """`ask`, to be waited for."""
-        pgconn, dumped = self._link.pgconn, self._dump(sql, params)
+        return self._asking(self._dump(sql, params), anew=anew)
+
+    def _asking(self, dumped: _Dumped, *, anew: bool = False) -> Waits[Result]:
+        pgconn = self._link.pgconn
         name = None if anew else self._name(dumped.key)
         if name is not None and dumped.key not in self._names:
             pgconn.send_prepare(name, dumped.text.encode(), dumped.types)
