@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote
 
 import tenure
-from tenure.dashboard.watched import failed_last
 from tests.dashboard.house import House, Served
 from tests.support.clock import MovedClock
 
@@ -103,7 +102,7 @@ def test_of_many_schedules_every_one_that_failed_is_told_in_its_turn(page: Serve
     assert f"2 schedules failed when last run: {names[0]}, {names[-1]}" in found
     told = {one["name"]: (one["failed"], one["runs"] and len(one["runs"])) for one in page.get("/api/cron").json["schedules"]}  # fmt: skip
     assert [runs for _, runs in told.values()].count(None) == 35  # nobody looked for theirs
-    assert {name: of for name, of in told.items() if of not in ((False, []), (False, None))} == {
+    assert {name: of for name, of in told.items() if of not in ((None, []), (False, None))} == {
         names[0]: (True, 1),
         names[-1]: (True, 1),
     }
@@ -111,8 +110,23 @@ def test_of_many_schedules_every_one_that_failed_is_told_in_its_turn(page: Serve
     assert f"1 schedule failed when last run: {names[0]}" in said(page)
 
 
-def test_without_any_job_nothing_has_failed_last() -> None:
-    assert not failed_last([])
+def test_how_a_schedule_went_last_is_not_known_once_the_job_is_gone(page: Served, house: House) -> None:
+    house.q.schedule("digest", "@yearly", "send", max_attempts=1)
+
+    def told() -> tuple[bool | None, int, int]:
+        [one] = page.get("/api/cron").json["schedules"]
+        return one["failed"], len(one["runs"]), one["gone"]
+
+    assert told() == (None, 0, 0)
+    for outcome, expected in ((tenure.Fail("no answer"), (True, 1, 0)), (tenure.Done(), (False, 2, 0))):
+        page.act("run_cron", name="digest")
+        [claim] = house.q.claim()
+        assert house.q.settle(claim, outcome)
+        page.act("resume_cron", name="digest")  # so that nothing of before is shown
+        assert told() == expected
+    page.act("purge", q=f"id:{claim.id}")
+    assert told() == (None, 1, 1)  # the one before it is still there, and failed; that says nothing of the last
+    assert not any("failed when last run" in text for text in said(page))
 
 
 def test_jobs_that_crash_their_workers_are_told_with_how_often_and_how_many_died(

@@ -218,6 +218,7 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(
     house.q.schedule("nightly", "0 3 * * *", "report", {"n": 1})
     card = tab.go("cron").locator('[data-cron="nightly"]')
     expect(card.locator(".times li")).to_have_count(5)
+    expect(card).to_contain_text("none yet")
     card.get_by_role("button", name="Run now").click()
     _yes(tab.page)
     expect(tab.page.locator(".toast")).to_contain_text("enqueued as")
@@ -231,6 +232,11 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(
     tab.page.reload()
     card.get_by_role("link", name="not looked up here").click()
     expect(tab.page.locator("tbody tr")).to_have_count(1)
+    monkeypatch.undo()
+    [job] = house.q.list()
+    assert house.q.cancel(job.id)
+    assert house.q.purge(tenure.Filter(ids=[job.id]))
+    expect(tab.go("cron").locator('[data-cron="nightly"]')).to_contain_text("how the last went is not known")
 
 
 def test_what_was_done_is_kept_and_shown_with_who_did_it(tab: Tab, house: House) -> None:

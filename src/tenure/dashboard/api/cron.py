@@ -20,7 +20,7 @@ _FRESH: Final = 2.0
 
 
 async def cron(asked: Asked) -> dict[str, Any]:
-    """Each in English, with its next five fires; some, those that failed before all, with the last jobs they made (else None)."""
+    """Each in English, with its next five fires; some, those that failed before all, with the last jobs they made (else None), and how many of these are gone."""
     found, moment, mask = await (await asked.desk.queue()).schedules(), now(), asked.mask
     failed = set((await watched(asked.desk)).failed)
     followed = sorted(found, key=lambda one: one.name not in failed)[:FOLLOWED]
@@ -42,9 +42,10 @@ async def cron(asked: Asked) -> dict[str, Any]:
             "next_at": when(one.next_at),
             "next": [when(at) for at in _next(one, moment)],
             "runs": [row_of(job) for job in made[one.name]] if one.name in made else None,
+            "gone": len(one.made) - len(made[one.name]) if one.name in made else 0,
             "problem": one.problem,
             "late": is_late(one, moment),
-            "failed": failed_last(made[one.name]) if one.name in made else one.name in failed,
+            "failed": failed_last(one, made[one.name]) if one.name in made else one.name in failed,
         }
         for one in found
     ]
