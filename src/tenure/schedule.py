@@ -70,6 +70,11 @@ class ScheduleSeen(Struct, frozen=True, kw_only=True):
         return decode_text(self.payload_text)
 
     @property
+    def queue(self) -> str:
+        """Where its jobs go."""
+        return str(self.options.get("queue", _DEFAULTS.queue))
+
+    @property
     def due_at(self) -> datetime | None:
         """When the first fire that nobody did was to be, or the next: of many that were missed only the last may be made up for."""
         if self.next_at is None or self.missed == "skip":

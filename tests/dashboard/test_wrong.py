@@ -29,6 +29,26 @@ def test_kinds_that_no_live_worker_takes_are_named_with_how_many_wait(page: Serv
     assert not any("live worker" in text for text in said(page))
 
 
+def test_jobs_not_yet_due_and_schedules_that_no_live_worker_takes_are_told_before_they_are_due(
+    page: Served, house: House
+) -> None:
+    house.q.enqueue("resize", delay="1h")
+    house.q.enqueue("send", delay="1h")
+    house.q.schedule("nightly", "@daily", "tidy", queue="slow")
+    assert not any("live worker" in text for text in said(page))  # that none lives at all is told once there is something to run
+    house.q.beat("w1", kinds=["send"])
+    assert {text: link for text, link in said(page).items() if "live worker" in text} == {
+        "1 job of kind resize scheduled or waiting, and no live worker takes that kind": "#/jobs?q=state:scheduled%2Cwaiting%20kind:resize",
+        "no live worker takes the jobs of 1 schedule: nightly": "#/cron?only=untaken",
+    }  # fmt: skip
+    assert [one["untaken"] for one in page.get("/api/cron").json["schedules"]] == [True]
+    levels = {one["level"] for one in page.get("/api/overview").json["wrong"] if "live worker" in one["text"]}
+    assert levels == {"note"}
+    house.q.beat("w2")
+    assert not any("live worker" in text for text in said(page))
+    assert [one["untaken"] for one in page.get("/api/cron").json["schedules"]] == [False]
+
+
 def test_of_many_kinds_without_a_worker_the_rest_are_summed_up(page: Served, house: House) -> None:
     house.q.enqueue_many([tenure.NewJob(kind=f"k{n}") for n in range(8) for _ in range(n + 1)])
     house.q.beat("w1", kinds=["other"])

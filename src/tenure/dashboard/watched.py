@@ -17,8 +17,9 @@ from tenure.dashboard.snoozed import snoozed
 from tenure.figures import ErrorGroup
 from tenure.job import JobSeen, State
 from tenure.schedule import ScheduleSeen
+from tenure.store.views import WorkerSeen
 
-__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "last_jobs", "watched"]
+__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "is_untaken", "last_jobs", "watched"]
 
 FOLLOWED: Final = 25
 """How many schedules are told with their last jobs, and looked at at a time: each costs a few looks."""
@@ -32,11 +33,12 @@ _GROUPS: Final = 200
 
 
 class Watched(NamedTuple):
-    """The names of schedules that missed their time, cannot fire or failed last, and the failures that were crashes, of the last hour."""
+    """The names of schedules that missed their time, cannot fire, failed last, or make jobs that no live worker takes, though some live; and the failures that were crashes, of the last hour."""
 
     late: Sequence[str]
     broken: Sequence[str]
     failed: Sequence[str]
+    untaken: Sequence[str]
     crashes: Sequence[ErrorGroup]
 
 
@@ -48,14 +50,18 @@ async def watched(desk: Desk) -> Watched:
 
 async def _watched(desk: Desk) -> Watched:
     queue, moment = await desk.queue(), now()
-    found, groups, asleep = await asyncio.gather(
-        queue.schedules(), queue.error_groups(moment - _LATELY, limit=_GROUPS), snoozed(queue, moment)
+    found, groups, asleep, workers = await asyncio.gather(
+        queue.schedules(),
+        queue.error_groups(moment - _LATELY, limit=_GROUPS),
+        snoozed(queue, moment),
+        queue.workers(),
     )
     awake = [group for group in groups if group.fingerprint not in asleep]
     return Watched(
         [one.name for one in found if is_late(one, moment)],
         [one.name for one in found if one.problem is not None],
         await _failed(desk, found),
+        [one.name for one in found if is_untaken(one, workers)],
         [group for group in awake if group.error_kind == "Crash" and group.last_seen > moment - _LATELY],
     )
 
@@ -81,6 +87,12 @@ async def _failed(desk: Desk, found: Sequence[ScheduleSeen]) -> list[str]:
 def is_late(one: ScheduleSeen, moment: datetime) -> bool:
     """Whether it should have fired a while ago."""
     return (due := one.due_at) is not None and due < moment - _LATE
+
+
+def is_untaken(one: ScheduleSeen, workers: Sequence[WorkerSeen]) -> bool:
+    """Whether workers live, and none of them takes the jobs that it will make."""
+    fires = one.paused_at is None and one.problem is None
+    return fires and bool(workers) and not any(worker.knows(one.queue, one.kind) for worker in workers)
 
 
 def failed_last(one: ScheduleSeen, jobs: Sequence[JobSeen]) -> bool | None:
