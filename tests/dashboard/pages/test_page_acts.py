@@ -141,6 +141,21 @@ def test_a_shift_click_selects_a_range_that_is_then_deleted(tab: Tab, house: Hou
     assert [job.id for job in house.q.list(tenure.Filter(states=["dead"]))] == [late]
 
 
+def test_an_edited_payload_that_the_app_would_not_take_is_told_of_and_not_stored(
+    tab: Tab, house: House
+) -> None:
+    @house.app.job
+    def send(to: str, n: int = 1) -> None: ...
+
+    page = tab.go(f"job/{house.dead('send', {'to': 'a@b.c'})}")
+    page.get_by_role("button", name="Retry with edited payload").click()
+    page.locator("dialog[open] textarea").fill('{"to": 5}')
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast .problem")).to_contain_text("payload.to: expected `str`, got `int`")
+    tab.complaints.clear()  # a browser notes each 400 by itself
+    assert house.q.count().total == 1
+
+
 def test_a_job_is_shown_whole_and_retried_now_later_and_with_another_payload(tab: Tab, house: House) -> None:
     seeded = seed(house)
     page = tab.go(f"job/{seeded.dead}")
