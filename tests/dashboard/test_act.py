@@ -147,12 +147,18 @@ def test_an_edited_payload_that_the_app_would_not_take_is_refused(page: Served, 
     def send(to: str, n: int = 1) -> None: ...
 
     old, other = house.q.enqueue("send", {"to": "a@b.c"}).id, house.q.enqueue("elsewhere", {"to": "a@b.c"}).id
-    for payload, field in (('{"to": 5, "m": []}', "payload.to"), ('{"m": []}', "payload"), ("[1]", "payload"), ("null", "payload")):
+    for payload, field in (
+        ('{"to": 5, "m": []}', "payload.to"),
+        ('{"m": []}', "payload"),
+        ("[1]", "payload"),
+        ("null", "payload"),
+    ):
         answer = page.act("enqueue_edited", ids=[old], payload=payload)
         assert (answer.status, answer.json["error"]["field"]) == (400, field)
         assert answer.json["error"]["fix"].startswith("send(to: ")
     assert house.q.count().total == 2
-    assert page.act("enqueue_edited", ids=[other], payload='{"to": 5}').status == 200  # who knows it is not here to ask
+    # Who knows this kind is not here to ask.
+    assert page.act("enqueue_edited", ids=[other], payload='{"to": 5}').status == 200
     told = page.act("enqueue_edited", ids=[old], payload='{"to": "b@b.c", "n": 2}').json
     made = house.q.get(told["said"].split()[-1])
     assert made is not None
@@ -168,7 +174,9 @@ def test_what_is_wrong_with_an_edited_payload_does_not_tell_what_is_masked(light
     answer = served.act("enqueue_edited", token=OPERATOR, ids=[old], payload='{"token": "***", "n": 2}')
     assert (answer.status, answer.json["error"]["field"]) == (400, "payload.token")
     assert b"s3cret" not in answer.body
-    answer = light.guarded().act("enqueue_edited", token=OPERATOR, ids=[old], payload='{"token": "s3cret", "n": 2}')
+    answer = light.guarded().act(
+        "enqueue_edited", token=OPERATOR, ids=[old], payload='{"token": "s3cret", "n": 2}'
+    )
     assert b"s3cret" in answer.body
 
 

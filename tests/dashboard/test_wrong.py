@@ -35,7 +35,8 @@ def test_jobs_not_yet_due_and_schedules_that_no_live_worker_takes_are_told_befor
     house.q.enqueue("resize", delay="1h")
     house.q.enqueue("send", delay="1h")
     house.q.schedule("nightly", "@daily", "tidy", queue="slow")
-    assert not any("live worker" in text for text in said(page))  # that none lives at all is told once there is something to run
+    # That none lives at all is told once there is something to run.
+    assert not any("live worker" in text for text in said(page))
     house.q.beat("w1", kinds=["send"])
     assert {text: link for text, link in said(page).items() if "live worker" in text} == {
         "1 job of kind resize scheduled or waiting, and no live worker takes that kind": "#/jobs?q=state:scheduled%2Cwaiting%20kind:resize",
@@ -145,7 +146,8 @@ def test_how_a_schedule_went_last_is_not_known_once_the_job_is_gone(page: Served
         page.act("resume_cron", name="digest")  # so that nothing of before is shown
         assert told() == expected
     page.act("purge", q=f"id:{claim.id}")
-    assert told() == (None, 1, 1)  # the one before it is still there, and failed; that says nothing of the last
+    # The one before it is still there, and failed; that says nothing of the last.
+    assert told() == (None, 1, 1)
     assert not any("failed when last run" in text for text in said(page))
 
 

@@ -41,7 +41,9 @@ def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         )
     if workers:
         yield from _untaken("warning", picture["untaken"], "ready to run", "state:ready")
-        yield from _untaken("note", picture["untaken_later"], "scheduled or waiting", "state:scheduled,waiting")
+        yield from _untaken(
+            "note", picture["untaken_later"], "scheduled or waiting", "state:scheduled,waiting"
+        )
     for queue in picture["queues"]:
         name, late = queue["name"], queue["oldest_ready"]
         if queue["paused"] and queue["ready"]:

@@ -56,7 +56,9 @@ def _not_yet(patient: Patient, workers: Sequence[WorkerSeen]) -> Iterator[Findin
     if made:
         names = [f"{one.name} ({one.kind} in {one.queue})" for one in made]
         seen = f"{count(len(made), 'schedule')} whose jobs none of {live} takes: {listed(names)}"
-        yield Finding("note", "workers", seen, f"{_NOBODY}; or `tenure cron pause` those that are not meant any more")
+        yield Finding(
+            "note", "workers", seen, f"{_NOBODY}; or `tenure cron pause` those that are not meant any more"
+        )
 
 
 def paused(patient: Patient) -> Iterator[Finding]:

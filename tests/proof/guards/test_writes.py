@@ -331,7 +331,10 @@ def test_a_job_is_kept_with_its_schedule_in_front_and_taken_out_again(bench: Wor
         assert bench.ask("made", name="a", id=made, made=made).changed == 1
     assert bench.ask("made", name="a", id="j3 ", made="").changed == 1
     assert bench.ask("made", name="c", id="j3 ", made="j3 ").changed == 0
-    assert bench.sql("SELECT name, made FROM tenure.schedules ORDER BY name") == [("a", "j2 j1 "), ("b", "j1 j2 ")]
+    assert bench.sql("SELECT name, made FROM tenure.schedules ORDER BY name") == [
+        ("a", "j2 j1 "),
+        ("b", "j1 j2 "),
+    ]
 
 
 def test_schedules_are_paused_resumed_and_forgotten_by_name(bench: Workbench) -> None:
