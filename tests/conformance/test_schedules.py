@@ -372,6 +372,24 @@ def test_workers_fire_side_by_side_while_unique_jobs_are_enqueued(place: Place, 
     assert jobs(queues[0]) == len(names)
 
 
+def test_schedules_with_a_key_are_fired_and_run_by_hand_at_once(place: Place, clock: MovedClock) -> None:
+    queues = [place.open(clock=clock) for _ in range(WORKERS)]
+    names = [f"s{n}" for n in range(10)]
+    for name in names:
+        queues[0].schedule(name, "@hourly", "k", unique=name)
+    clock.advance("1h")
+
+    def by_hand(queue: tenure.Queue) -> list[tenure.Enqueued]:
+        return [queue.run_schedule(name) for name in reversed(names)]
+
+    at_once([*(partial(fire_all, q) for q in queues[:4]), *(partial(by_hand, q) for q in queues[4:])])
+    fire_all(queues[0])
+    stored = {job.meta["schedule"]: job.id for job in queues[0].list()}
+    assert {seen.name: list(seen.made) for seen in queues[0].schedules()} == {
+        name: [stored[name]] for name in names
+    }
+
+
 # Pausing
 
 
