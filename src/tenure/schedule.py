@@ -7,7 +7,7 @@ checked at the door like the job itself; what was stored is checked again when i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -26,6 +26,7 @@ __all__ = ["Fired", "ScheduleSeen", "Source", "StoredSchedule", "spec_of"]
 
 Source = Literal["code", "runtime"]
 _SPANS = ("expires_in", "timeout")
+_MADE = 5
 _DEFAULTS = NewJob(kind="any")
 _cron = lru_cache(maxsize=1_024)(Cron)
 
@@ -60,11 +61,18 @@ class ScheduleSeen(Struct, frozen=True, kw_only=True):
     paused_at: datetime | None
     next_at: datetime | None
     problem: str | None
+    made: Sequence[JobId] = ()
+    """The last jobs that it made, by fires and by hand, newest first, five at most; they may be gone by now."""
 
     @property
     def payload(self) -> Any:
         """What its jobs carry, decoded anew at every look."""
         return decode_text(self.payload_text)
+
+    @property
+    def queue(self) -> str:
+        """Where its jobs go."""
+        return str(self.options.get("queue", _DEFAULTS.queue))
 
     @property
     def due_at(self) -> datetime | None:
@@ -91,6 +99,7 @@ class StoredSchedule(NamedTuple):
     since: int
     fired_at: int | None
     paused_at: int | None
+    made: str
     now: int
 
     def due(self) -> list[datetime]:
@@ -136,6 +145,7 @@ class StoredSchedule(NamedTuple):
             paused_at=None if self.paused_at is None else from_micros(self.paused_at),
             next_at=next_at,
             problem=problem,
+            made=tuple(map(JobId, self.made.split()[:_MADE])),
         )
 
     @property

@@ -22,12 +22,12 @@ def completed(*words: str) -> list[str]:
     return [item.value for item in asked.get_completions(list(words[:-1]), words[-1])]
 
 
-def test_the_store_is_asked_for_kinds_queues_and_schedules(
+def test_the_store_is_asked_for_kinds_queues_tags_and_schedules(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with desk.queue() as q:
-        q.enqueue("send_email", queue="mail")
-        q.enqueue("resize", queue="pictures")
+        q.enqueue("send_email", queue="mail", tags=["vip", "very slow"])
+        q.enqueue("resize", queue="pictures", tags=["vip", "bulk"])
         q.pause("misc")
         q.beat("w", kinds=["send_letter"])
         q.schedule("digest", "@daily", "send_email")
@@ -39,6 +39,8 @@ def test_the_store_is_asked_for_kinds_queues_and_schedules(
     assert completed("cron", "run", "d") == ["digest"]
     assert completed("list", "kind:send") == ["kind:send_email", "kind:send_letter"]
     assert completed("list", "state:dead", "-queue:pi") == ["-queue:pictures"]
+    assert completed("list", "tag:v") == ['tag:"very slow"', "tag:vip"]
+    assert completed("list", "-tag:") == ["-tag:bulk", '-tag:"very slow"', "-tag:vip"]
     assert completed("retry", "state:de") == ["state:dead"]
     assert completed("to") == ["top"]
 

@@ -44,6 +44,23 @@ def test_one_schedule_is_told_with_its_last_runs_and_its_next_fires(desk: Desk) 
     assert desk.run("cron", "list", "digset").code == 3
 
 
+def test_the_last_runs_are_told_however_many_jobs_are_newer_as_far_as_they_are_kept(desk: Desk) -> None:
+    with desk.queue() as q:
+        q.schedule("nightly", "@daily", "tidy")
+        first, last = q.run_schedule("nightly").id, q.run_schedule("nightly").id
+        for _ in range(2):
+            q.enqueue_many([tenure.NewJob(kind="tidy") for _ in range(3_000)])
+    told = desk.run("cron", "list", "nightly", "--json").json
+    assert [run["id"] for run in told["runs"]] == told["made"] == [last, first]
+    assert "ready" in desk.run("cron", "list").out.splitlines()[1]
+    with desk.queue() as q:
+        q.cancel(last)
+        assert q.purge(tenure.Filter(ids=[last]))
+    lines = desk.run("cron", "list", "nightly").out.splitlines()
+    assert lines[-2].split()[:3] == ["run", first, "ready"]
+    assert lines[-1].split(maxsplit=1) == ["gone", "1 of the last 2 are not kept any more"]
+
+
 def test_what_is_not_there_is_told_by_the_exit_code(desk: Desk) -> None:
     assert desk.run("cron", "list").code == 3
     with desk.queue() as q:

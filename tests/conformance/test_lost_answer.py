@@ -100,6 +100,17 @@ def test_a_duplicate_whose_answer_was_lost_is_told_the_first_job(
     assert [job.payload for job in q.list()] == ["first"]
 
 
+def test_a_schedule_run_now_whose_answer_was_lost_has_made_one_job_and_tells_it_once(
+    q: tenure.Queue, losing: Losing
+) -> None:
+    q.schedule("s", "@yearly", "k")
+    with losing.next():
+        answer = q.run_schedule("s")
+    assert answer.inserted
+    assert [job.id for job in q.list()] == [answer.id]
+    assert [list(one.made) for one in q.schedules()] == [[answer.id]]
+
+
 @pytest.mark.parametrize("count", [3, 60])
 @pytest.mark.parametrize("options", [{}, {"group": "g"}], ids=["plain", "grouped"])
 def test_many_jobs_whose_answer_was_lost_are_stored_once_and_answer_inserted(

@@ -30,6 +30,14 @@ def test_what_has_not_ended_is_counted_by_queue_and_state(cq: tenure.Queue, cloc
         "mail": {"ready": 1, "scheduled": 0, "waiting": 0, "running": 1},
     }
     assert cq.pulse().ready == {("chat", "k"): 1, ("mail", "k0"): 1}
+    cq.enqueue("other", queue="later", delay="1h")
+    cq.enqueue("other", queue="chat", group="g")
+    assert cq.pulse().later == {
+        ("chat", "k"): 2,
+        ("chat", "other"): 1,
+        ("later", "k"): 1,
+        ("later", "other"): 1,
+    }
     assert cq.settle(claim, tenure.Done())
     assert cq.pulse().counts["mail"]["running"] == 0
 

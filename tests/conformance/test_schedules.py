@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec import structs
 
 import tenure
 from tests.support.claiming import at_once, claim_all, ids, job_of, payloads, settle_all
@@ -36,6 +37,11 @@ def fire_all(queue: tenure.Queue) -> list[tenure.Fired]:
 
 def moments(fired: list[tenure.Fired]) -> list[datetime]:
     return [fire.fire_at for fire in fired]
+
+
+def made_by(queue: tenure.Queue, name: str) -> list[str]:
+    """The last jobs that a schedule made, as it tells them."""
+    return next(list(seen.made) for seen in queue.schedules() if seen.name == name)
 
 
 def jobs(queue: tenure.Queue) -> int:
@@ -297,6 +303,44 @@ def test_a_fire_that_fails_half_way_is_not_lost(cq: tenure.Queue, clock: MovedCl
     assert moments(cq.fire()) == [fire]
 
 
+# What was made
+
+
+def test_a_schedule_tells_the_last_five_jobs_that_it_made_by_fires_and_by_hand(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    cq.schedule("s", "@hourly", "k", missed=3)
+    cq.schedule("other", "@yearly", "k")
+    clock.advance("3h")
+    made = [fired.id for fired in cq.fire()]
+    assert made_by(cq, "s") == made[::-1]
+    by_hand = [cq.run_schedule("s").id for _ in range(3)]
+    assert made_by(cq, "s") == [*by_hand[::-1], *made[:0:-1]]
+    clock.advance("1h")
+    made = [fired.id for fired in cq.fire()]
+    assert made_by(cq, "s")[:2] == [*made, by_hand[-1]]
+    cq.schedule("s", "@daily", "another")
+    assert len(made_by(cq, "s")) == 5
+    assert made_by(cq, "other") == []
+
+
+def test_a_job_that_was_there_already_pushes_none_out_of_the_last_that_a_schedule_made(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    made = []
+    cq.schedule("s", "@hourly", "k", unique="s")
+    for _ in range(5):
+        clock.advance("1h")
+        made += [fired.id for fired in cq.fire()]
+        settle_all(cq, claim_all(cq))
+    assert cq.enqueue("k", unique="s").inserted
+    for _ in range(2):
+        clock.advance("1h")
+        assert len(cq.fire()) == 1
+        assert not cq.run_schedule("s").inserted
+    assert made_by(cq, "s") == made[::-1]
+
+
 # Many at once
 
 
@@ -326,6 +370,24 @@ def test_workers_fire_side_by_side_while_unique_jobs_are_enqueued(place: Place, 
     fired.append(fire_all(queues[0]))
     assert sorted(f.name for part in fired for f in part) == names
     assert jobs(queues[0]) == len(names)
+
+
+def test_schedules_with_a_key_are_fired_and_run_by_hand_at_once(place: Place, clock: MovedClock) -> None:
+    queues = [place.open(clock=clock) for _ in range(WORKERS)]
+    names = [f"s{n}" for n in range(10)]
+    for name in names:
+        queues[0].schedule(name, "@hourly", "k", unique=name)
+    clock.advance("1h")
+
+    def by_hand(queue: tenure.Queue) -> list[tenure.Enqueued]:
+        return [queue.run_schedule(name) for name in reversed(names)]
+
+    at_once([*(partial(fire_all, q) for q in queues[:4]), *(partial(by_hand, q) for q in queues[4:])])
+    fire_all(queues[0])
+    stored = {job.meta["schedule"]: job.id for job in queues[0].list()}
+    assert {seen.name: list(seen.made) for seen in queues[0].schedules()} == {
+        name: [stored[name]] for name in names
+    }
 
 
 # Pausing
@@ -361,7 +423,7 @@ def test_pausing_what_is_not_there_says_so(cq: tenure.Queue) -> None:
 # Running now
 
 
-def test_a_schedule_run_now_makes_a_job_like_a_fire_s_and_is_not_touched(
+def test_a_schedule_run_now_makes_a_job_like_a_fire_s_and_fires_when_it_would_have(
     cq: tenure.Queue, clock: MovedClock
 ) -> None:
     cq.schedule("s", "@hourly", "k", {"n": 1}, queue="slow", meta={"by": "me"})
@@ -373,7 +435,7 @@ def test_a_schedule_run_now_makes_a_job_like_a_fire_s_and_is_not_touched(
     assert answer.inserted
     assert (job.kind, job.payload, job.queue) == ("k", {"n": 1}, "slow")
     assert job.meta == {"by": "me", "schedule": "s", "fire_at": clock.now.isoformat()}
-    assert only(cq) == before
+    assert only(cq) == structs.replace(before, made=(answer.id,))
 
 
 def test_a_schedule_run_now_respects_its_unique_key(cq: tenure.Queue) -> None:

@@ -6,14 +6,14 @@ import json
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 import pytest
 
 import tenure
 from tenure.dashboard import acting
-from tests.dashboard.house import House, Served
+from tests.dashboard.house import OPERATOR, House, Served
 from tests.worker.house import until
 
 
@@ -140,6 +140,44 @@ def test_a_job_is_enqueued_again_with_another_payload_or_at_another_time(page: S
     later = house.q.get(told["said"].split()[-1])
     assert later is not None
     assert (later.state, later.run_at, later.payload) == ("scheduled", at, {"n": 1})
+
+
+def test_an_edited_payload_that_the_app_would_not_take_is_refused(page: Served, house: House) -> None:
+    @house.app.job
+    def send(to: str, n: int = 1) -> None: ...
+
+    old, other = house.q.enqueue("send", {"to": "a@b.c"}).id, house.q.enqueue("elsewhere", {"to": "a@b.c"}).id
+    for payload, field in (
+        ('{"to": 5, "m": []}', "payload.to"),
+        ('{"m": []}', "payload"),
+        ("[1]", "payload"),
+        ("null", "payload"),
+    ):
+        answer = page.act("enqueue_edited", ids=[old], payload=payload)
+        assert (answer.status, answer.json["error"]["field"]) == (400, field)
+        assert answer.json["error"]["fix"].startswith("send(to: ")
+    assert house.q.count().total == 2
+    # Who knows this kind is not here to ask.
+    assert page.act("enqueue_edited", ids=[other], payload='{"to": 5}').status == 200
+    told = page.act("enqueue_edited", ids=[old], payload='{"to": "b@b.c", "n": 2}').json
+    made = house.q.get(told["said"].split()[-1])
+    assert made is not None
+    assert made.payload == {"to": "b@b.c", "n": 2}
+
+
+def test_what_is_wrong_with_an_edited_payload_does_not_tell_what_is_masked(light: House) -> None:
+    @light.app.job
+    def send(token: Literal["t0p"], n: int) -> None: ...
+
+    old = light.q.enqueue("send", {"token": "s3cret", "n": 1}).id
+    served = light.guarded(mask_operators=True)
+    answer = served.act("enqueue_edited", token=OPERATOR, ids=[old], payload='{"token": "***", "n": 2}')
+    assert (answer.status, answer.json["error"]["field"]) == (400, "payload.token")
+    assert b"s3cret" not in answer.body
+    answer = light.guarded().act(
+        "enqueue_edited", token=OPERATOR, ids=[old], payload='{"token": "s3cret", "n": 2}'
+    )
+    assert b"s3cret" in answer.body
 
 
 def test_a_job_is_retried_at_a_time_under_its_id_and_that_is_undone(page: Served, house: House) -> None:

@@ -138,6 +138,20 @@ def test_the_last_jobs_of_a_schedule_are_told_with_it(page: Served, house: House
     assert runs["other"] == []
 
 
+def test_the_last_jobs_of_a_schedule_are_told_however_many_jobs_are_newer(page: Served, house: House) -> None:
+    house.q.schedule("nightly", "@daily", "tidy", max_attempts=1)
+    made = page.act("run_cron", name="nightly").json["said"].split()[-1]
+    [claim] = house.q.claim()
+    assert house.q.settle(claim, tenure.Fail("disk full"))
+    for _ in range(3):
+        house.q.enqueue_many([tenure.NewJob(kind="tidy") for _ in range(4_000)])
+    [told] = page.get("/api/cron").json["schedules"]
+    assert [(row["id"], row["state"]) for row in told["runs"]] == [(made, "dead")]
+    assert told["failed"] is True
+    wrong = page.get("/api/overview").json["wrong"]
+    assert any(one["text"] == "1 schedule failed when last run: nightly" for one in wrong)
+
+
 def test_a_bad_filter_is_pointed_at(page: Served) -> None:
     answer = page.get("/api/jobs", q="state:deed")
     assert answer.status == 400

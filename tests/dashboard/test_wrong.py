@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote
 
 import tenure
-from tenure.dashboard.watched import failed_last
 from tests.dashboard.house import House, Served
 from tests.support.clock import MovedClock
 
@@ -28,6 +27,27 @@ def test_kinds_that_no_live_worker_takes_are_named_with_how_many_wait(page: Serv
     }
     house.q.beat("w2", kinds=["resize"])
     assert not any("live worker" in text for text in said(page))
+
+
+def test_jobs_not_yet_due_and_schedules_that_no_live_worker_takes_are_told_before_they_are_due(
+    page: Served, house: House
+) -> None:
+    house.q.enqueue("resize", delay="1h")
+    house.q.enqueue("send", delay="1h")
+    house.q.schedule("nightly", "@daily", "tidy", queue="slow")
+    # That none lives at all is told once there is something to run.
+    assert not any("live worker" in text for text in said(page))
+    house.q.beat("w1", kinds=["send"])
+    assert {text: link for text, link in said(page).items() if "live worker" in text} == {
+        "1 job of kind resize scheduled or waiting, and no live worker takes that kind": "#/jobs?q=state:scheduled%2Cwaiting%20kind:resize",
+        "no live worker takes the jobs of 1 schedule: nightly": "#/cron?only=untaken",
+    }  # fmt: skip
+    assert [one["untaken"] for one in page.get("/api/cron").json["schedules"]] == [True]
+    levels = {one["level"] for one in page.get("/api/overview").json["wrong"] if "live worker" in one["text"]}
+    assert levels == {"note"}
+    house.q.beat("w2")
+    assert not any("live worker" in text for text in said(page))
+    assert [one["untaken"] for one in page.get("/api/cron").json["schedules"]] == [False]
 
 
 def test_of_many_kinds_without_a_worker_the_rest_are_summed_up(page: Served, house: House) -> None:
@@ -103,7 +123,7 @@ def test_of_many_schedules_every_one_that_failed_is_told_in_its_turn(page: Serve
     assert f"2 schedules failed when last run: {names[0]}, {names[-1]}" in found
     told = {one["name"]: (one["failed"], one["runs"] and len(one["runs"])) for one in page.get("/api/cron").json["schedules"]}  # fmt: skip
     assert [runs for _, runs in told.values()].count(None) == 35  # nobody looked for theirs
-    assert {name: of for name, of in told.items() if of not in ((False, []), (False, None))} == {
+    assert {name: of for name, of in told.items() if of not in ((None, []), (False, None))} == {
         names[0]: (True, 1),
         names[-1]: (True, 1),
     }
@@ -111,8 +131,24 @@ def test_of_many_schedules_every_one_that_failed_is_told_in_its_turn(page: Serve
     assert f"1 schedule failed when last run: {names[0]}" in said(page)
 
 
-def test_without_any_job_nothing_has_failed_last() -> None:
-    assert not failed_last([])
+def test_how_a_schedule_went_last_is_not_known_once_the_job_is_gone(page: Served, house: House) -> None:
+    house.q.schedule("digest", "@yearly", "send", max_attempts=1)
+
+    def told() -> tuple[bool | None, int, int]:
+        [one] = page.get("/api/cron").json["schedules"]
+        return one["failed"], len(one["runs"]), one["gone"]
+
+    assert told() == (None, 0, 0)
+    for outcome, expected in ((tenure.Fail("no answer"), (True, 1, 0)), (tenure.Done(), (False, 2, 0))):
+        page.act("run_cron", name="digest")
+        [claim] = house.q.claim()
+        assert house.q.settle(claim, outcome)
+        page.act("resume_cron", name="digest")  # so that nothing of before is shown
+        assert told() == expected
+    page.act("purge", q=f"id:{claim.id}")
+    # The one before it is still there, and failed; that says nothing of the last.
+    assert told() == (None, 1, 1)
+    assert not any("failed when last run" in text for text in said(page))
 
 
 def test_jobs_that_crash_their_workers_are_told_with_how_often_and_how_many_died(

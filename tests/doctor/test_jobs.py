@@ -55,7 +55,27 @@ def test_ready_jobs_of_a_kind_no_live_worker_knows(url: str) -> None:
         assert found.found == "7 ready jobs that none of 1 live worker takes: resize in media"
         q.beat("other", queues=["media"])
         [found] = visit(url, "workers")
-        assert found == Finding("ok", "workers", "2 workers live; every ready job has one that takes it")
+        assert found == Finding("ok", "workers", "2 workers live; every job that waits and every schedule has one that takes it")  # fmt: skip
+
+
+def test_jobs_not_yet_due_and_schedules_of_a_kind_no_live_worker_knows_are_noted(url: str) -> None:
+    with tenure.open(url) as q:
+        q.enqueue("resize", queue="media")
+        [claim] = q.claim()
+        q.settle(claim, tenure.Fail("busy", "1h"))  # it is to run again, and a deploy takes its kind away
+        q.enqueue_many([tenure.NewJob(kind="send", group="g"), tenure.NewJob(kind="post", group="g")])
+        q.schedule("nightly", "@daily", "tidy", queue="slow")
+        q.schedule("paused", "@daily", "tidy")
+        q.pause_schedule("paused")
+        q.beat("w", kinds=["send"])
+        assert [(one.level, one.found) for one in visit(url, "workers")] == [
+            ("note", "2 jobs scheduled or waiting that none of 1 live worker takes when they are due: post in default, resize in media"),
+            ("note", "1 schedule whose jobs none of 1 live worker takes: nightly (tidy in slow)"),
+        ]  # fmt: skip
+        q.beat("other", kinds=["post", "resize"])
+        assert [one.found.partition(" whose")[0] for one in visit(url, "workers")] == ["1 schedule"]
+        q.beat("third", queues=["slow"])
+        assert [one.level for one in visit(url, "workers")] == ["ok"]
 
 
 def test_a_paused_queue_with_jobs_behind_it(url: str) -> None:

@@ -95,6 +95,7 @@ ROWLESS = {
         "hook",
         "leave",
         "ledger",
+        "made",
         "pause",
         "pause_schedule",
         "progress",

@@ -47,7 +47,7 @@ def list_(name: str | None, as_json: bool, url: str | None, app: str | None) -> 
     tenure cron list digest                          its last runs, and its next five fires
     tenure cron list --json | jq -r '.name + ": " + .text'
 
-    Ends with 3 if there is none. A run that is not among the newest 5,000 jobs is not found.
+    Ends with 3 if there is none. The last five runs of each are told, as far as their jobs are kept.
     """
     from tenure.cli.desk.schedules import last_runs, schedule_json
 
@@ -179,6 +179,8 @@ def _one(schedule: ScheduleSeen, runs: Runs, at: datetime) -> None:
         click.echo(f"  {'next':<8}  {when(moment, at)}")
     for job in runs[schedule.name]:
         click.echo(f"  {'run':<8}  {job.id}  {outcome(job, at)}  {plain(job.error or '')}".rstrip())
+    if gone := len(schedule.made) - len(runs[schedule.name]):
+        click.echo(f"  {'gone':<8}  {gone} of the last {len(schedule.made)} are not kept any more")
 
 
 def _next(schedule: ScheduleSeen, at: datetime) -> str:

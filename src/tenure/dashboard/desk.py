@@ -45,7 +45,7 @@ class Desk:
         """Told to stop: live streams end."""
         self.streams = 0
         self.figures = Figures()
-        self.failed: dict[str, bool] = {}
+        self.failed: dict[str, bool | None] = {}
         """Whether each schedule failed when last run, as far as it is known; those looked at longest ago first."""
         self.checking = asyncio.Semaphore(2)
         """Passwords at a time: a check takes 32 MiB and a while of processor time."""

@@ -52,7 +52,8 @@ async def _picture(desk: Desk) -> dict[str, Any]:
         "queues": [_queue(name, pulse, figures["queues"]) for name in sorted({*counts, *pulse.dead})],
         "dead": pulse.dead,
         "workers": workers,
-        "untaken": _untaken(pulse, workers),
+        "untaken": _untaken(pulse, pulse.ready, workers),
+        "untaken_later": _untaken(pulse, pulse.later, workers),
         "overdue_leases": pulse.overdue_leases,
         "overdue_scheduled": pulse.overdue_scheduled,
     }
@@ -72,10 +73,12 @@ def _queue(name: str, pulse: Pulse, rates: Mapping[str, float]) -> dict[str, Any
     }
 
 
-def _untaken(pulse: Pulse, workers: Sequence[WorkerSeen]) -> dict[str, int]:
-    """By kind: how many ready jobs none of the workers takes; what is in a paused queue is to wait."""
+def _untaken(
+    pulse: Pulse, counted: Mapping[tuple[str, str], int], workers: Sequence[WorkerSeen]
+) -> dict[str, int]:
+    """By kind: how many of these jobs none of the workers takes; what is in a paused queue is to wait."""
     found = Counter[str]()
-    for (queue, kind), count in pulse.ready.items():
+    for (queue, kind), count in counted.items():
         if queue not in pulse.paused and not any(worker.knows(queue, kind) for worker in workers):
             found[kind] += count
     return dict(found)

@@ -8,24 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
 
-from tenure.clock import to_micros
 from tenure.config import SqlitePlace, locate, without_password
 from tenure.dashboard.masking import STARS, Mask
 from tenure.job import Attempt, JobSeen, Request
 
-__all__ = ["attempt_of", "commands_of", "ended_before", "job_of", "request_of", "row_of", "when"]
+__all__ = ["attempt_of", "commands_of", "job_of", "request_of", "row_of", "when"]
 
 
 def when(moment: datetime | None) -> str | None:
     """A moment."""
     return None if moment is None else moment.isoformat()
-
-
-def ended_before(moment: datetime) -> str:
-    """Where in the order of ids the jobs made by then end: ids tell the time."""
-    return str(UUID(int=(to_micros(moment, "moment") // 1_000) << 80))
 
 
 def row_of(job: JobSeen) -> dict[str, Any]:

@@ -11,28 +11,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from tenure.client.async_queue import AsyncQueue
-from tenure.dashboard.desk import LOOK, Desk
-from tenure.dashboard.rows import ended_before
+from tenure.dashboard.desk import Desk
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snoozed
 from tenure.figures import ErrorGroup
-from tenure.filters import Filter
-from tenure.job import JobId, JobSeen, State
-from tenure.patterns import escape
+from tenure.job import JobSeen, State
 from tenure.schedule import ScheduleSeen
+from tenure.store.views import WorkerSeen
 
-__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "last_jobs", "watched"]
+__all__ = ["FOLLOWED", "Watched", "failed_last", "is_late", "is_untaken", "last_jobs", "watched"]
 
 FOLLOWED: Final = 25
-"""How many schedules are told with their last jobs, and looked at at a time: each costs a look."""
+"""How many schedules are told with their last jobs, and looked at at a time: each costs a few looks."""
 _PATIENCE: Final = 0.05
 """For how many seconds schedules are looked at, so many at a time, before the others have to wait for the next time."""
-_RUNS: Final = 5
-_LISTED: Final = 50
 _SELDOM: Final = 15.0
-_MADE: Final = timedelta(minutes=1)
-"""Within so long after its fire a job is made."""
 _LATE: Final = timedelta(seconds=60)
 """How long ago a schedule should have fired to be called late: who fires may be at a long batch."""
 _LATELY: Final = timedelta(hours=1)
@@ -40,11 +33,12 @@ _GROUPS: Final = 200
 
 
 class Watched(NamedTuple):
-    """The names of schedules that missed their time, cannot fire or failed last, and the failures that were crashes, of the last hour."""
+    """The names of schedules that missed their time, cannot fire, failed last, or make jobs that no live worker takes, though some live; and the failures that were crashes, of the last hour."""
 
     late: Sequence[str]
     broken: Sequence[str]
     failed: Sequence[str]
+    untaken: Sequence[str]
     crashes: Sequence[ErrorGroup]
 
 
@@ -56,14 +50,18 @@ async def watched(desk: Desk) -> Watched:
 
 async def _watched(desk: Desk) -> Watched:
     queue, moment = await desk.queue(), now()
-    found, groups, asleep = await asyncio.gather(
-        queue.schedules(), queue.error_groups(moment - _LATELY, limit=_GROUPS), snoozed(queue, moment)
+    found, groups, asleep, workers = await asyncio.gather(
+        queue.schedules(),
+        queue.error_groups(moment - _LATELY, limit=_GROUPS),
+        snoozed(queue, moment),
+        queue.workers(),
     )
     awake = [group for group in groups if group.fingerprint not in asleep]
     return Watched(
         [one.name for one in found if is_late(one, moment)],
         [one.name for one in found if one.problem is not None],
         await _failed(desk, found),
+        [one.name for one in found if is_untaken(one, workers)],
         [group for group in awake if group.error_kind == "Crash" and group.last_seen > moment - _LATELY],
     )
 
@@ -77,9 +75,11 @@ async def _failed(desk: Desk, found: Sequence[ScheduleSeen]) -> list[str]:
     for at in range(0, len(turn), FOLLOWED):
         if at and time.monotonic() > until:
             break
-        for name, jobs in (await last_jobs(desk, turn[at : at + FOLLOWED])).items():
-            known.pop(name, None)
-            known[name] = failed_last(jobs)
+        looked = turn[at : at + FOLLOWED]
+        jobs = await last_jobs(desk, looked)
+        for one in looked:
+            known.pop(one.name, None)
+            known[one.name] = failed_last(one, jobs[one.name])
     desk.failed = known
     return [one.name for one in found if known.get(one.name)]
 
@@ -89,31 +89,29 @@ def is_late(one: ScheduleSeen, moment: datetime) -> bool:
     return (due := one.due_at) is not None and due < moment - _LATE
 
 
-def failed_last(jobs: Sequence[JobSeen]) -> bool:
-    """Whether the last of these jobs, newest first, of which anything is known yet went wrong."""
-    for job in jobs:
+def is_untaken(one: ScheduleSeen, workers: Sequence[WorkerSeen]) -> bool:
+    """Whether workers live, and none of them takes the jobs that it will make."""
+    fires = one.paused_at is None and one.problem is None
+    return fires and bool(workers) and not any(worker.knows(one.queue, one.kind) for worker in workers)
+
+
+def failed_last(one: ScheduleSeen, jobs: Sequence[JobSeen]) -> bool | None:
+    """Whether the last job that it made, and of which anything is known yet, went wrong; None: nobody knows, for it is gone."""
+    kept = {job.id: job for job in jobs}
+    for made in one.made:
+        job = kept.get(made)
+        if job is None:
+            return None
         if job.state == State.DEAD or (job.error is not None and job.state != State.DONE):
             return True
         if job.state == State.DONE:
             return False
-    return False
+    return None
 
 
 async def last_jobs(desk: Desk, schedules: Sequence[ScheduleSeen]) -> dict[str, list[JobSeen]]:
-    """The last jobs that each of these made, newest first."""
+    """The last jobs that each of these made, newest first, as far as they are kept."""
     queue = await desk.queue()
-    made = await asyncio.gather(*(_runs(queue, one) for one in schedules))
-    return {one.name: jobs for one, jobs in zip(schedules, made, strict=True)}
-
-
-async def _runs(queue: AsyncQueue, one: ScheduleSeen) -> list[JobSeen]:
-    """The last jobs that a schedule made: among the newest of all, and among those made when it last fired."""
-    found: dict[str, JobSeen] = {}
-    which = Filter(kinds=[escape(one.kind)], queues=[escape(one.options.get("queue", "default"))])
-    fired = None if one.fired_at is None else JobId(ended_before(one.fired_at + _MADE))
-    for before in (None, fired) if fired is not None else (None,):
-        jobs = await queue.list(which, limit=_LISTED, before=before, look=LOOK)
-        found.update({job.id: job for job in jobs if job.meta.get("schedule") == one.name})
-        if len(found) >= _RUNS:
-            break
-    return sorted(found.values(), key=lambda job: job.id, reverse=True)[:_RUNS]
+    wanted = [made for one in schedules for made in one.made]
+    found = dict(zip(wanted, await asyncio.gather(*map(queue.get, wanted)), strict=True))
+    return {one.name: [job for made in one.made if (job := found[made])] for one in schedules}

@@ -40,7 +40,10 @@ def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             "error", f"{_jobs(now['ready'], more=more)} ready to run, and no worker lives", "#/workers"
         )
     if workers:
-        yield from _untaken(picture["untaken"])
+        yield from _untaken("warning", picture["untaken"], "ready to run", "state:ready")
+        yield from _untaken(
+            "note", picture["untaken_later"], "scheduled or waiting", "state:scheduled,waiting"
+        )
     for queue in picture["queues"]:
         name, late = queue["name"], queue["oldest_ready"]
         if queue["paused"] and queue["ready"]:
@@ -57,13 +60,13 @@ def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         yield _say("warning", f"{_jobs(now['dead'], more=more)} dead", _link("state:dead"))
 
 
-def _untaken(kinds: Mapping[str, int]) -> Iterator[dict[str, str]]:
-    """Kinds with ready jobs that no live worker takes."""
+def _untaken(level: str, kinds: Mapping[str, int], how: str, which: str) -> Iterator[dict[str, str]]:
+    """Kinds with such jobs that no live worker takes."""
     most = sorted(kinds, key=lambda kind: -kinds[kind])
     for kind in most[:_NAMED]:
-        yield _say("warning", f"{_jobs(kinds[kind])} of kind {kind} ready to run, and no live worker takes that kind", _link(f"state:ready kind:{quoted(kind)}"))  # fmt: skip
+        yield _say(level, f"{_jobs(kinds[kind])} of kind {kind} {how}, and no live worker takes that kind", _link(f"{which} kind:{quoted(kind)}"))  # fmt: skip
     if rest := most[_NAMED:]:
-        yield _say("warning", f"{_jobs(sum(kinds[kind] for kind in rest))} of {len(rest)} more kinds ready to run, and no live worker takes them", "#/workers")  # fmt: skip
+        yield _say(level, f"{_jobs(sum(kinds[kind] for kind in rest))} of {len(rest)} more kinds {how}, and no live worker takes them", "#/workers")  # fmt: skip
 
 
 def _schedules(seen: Watched) -> Iterator[dict[str, str]]:
@@ -73,6 +76,8 @@ def _schedules(seen: Watched) -> Iterator[dict[str, str]]:
         yield _say("warning", f"{_many(seen.late)} should have fired, and nobody did it: {_listed(seen.late)}", "#/cron?only=late")  # fmt: skip
     if seen.failed:
         yield _say("warning", f"{_many(seen.failed)} failed when last run: {_listed(seen.failed)}", "#/cron?only=failed")  # fmt: skip
+    if seen.untaken:
+        yield _say("note", f"no live worker takes the jobs of {_many(seen.untaken)}: {_listed(seen.untaken)}", "#/cron?only=untaken")  # fmt: skip
 
 
 def _crashes(seen: Watched) -> Iterator[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Ready jobs that nobody takes: kinds without a worker, paused queues, and how long the first has waited."""
+"""Jobs that nobody takes: kinds without a worker, paused queues, and how long the first has waited."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from tenure.store.views import WorkerSeen
 __all__ = ["kinds", "paused", "silent", "waiting"]
 
 _DAY: Final = 86_400_000_000
+_LATER: Final = 10_000
+_NOBODY: Final = (
+    "start a worker that knows these kinds and queues; a bare loop of claim and settle does not report itself"
+)
 
 
 def _taken(line: Backlog, workers: Sequence[WorkerSeen]) -> bool:
@@ -22,19 +26,39 @@ def _taken(line: Backlog, workers: Sequence[WorkerSeen]) -> bool:
 
 
 def kinds(patient: Patient) -> Iterator[Finding]:
-    """Kinds that have ready jobs, and no live worker that knows them."""
+    """Kinds that have jobs, or schedules, and no live worker that knows them: jobs that are not due yet are a note."""
     lines, workers = patient.ask(health.backlog), patient.queue.workers()
     lost = [line for line in lines if not _taken(line, workers)]
-    if not lost:
+    if lost:
+        jobs, more = sum(line.jobs for line in lost), any(line.more for line in lost)
+        names = sorted({f"{line.kind} in {line.queue}" for line in lost})
+        seen = f"{count(jobs, 'ready job', more=more)} that none of {count(len(workers), 'live worker')} takes: {listed(names)}"
+        yield Finding("warning", "workers", seen, _NOBODY)
+    yet = list(_not_yet(patient, workers))
+    if not lost and not yet:
+        told = f"{count(len(workers), 'worker')} live; every job that waits and every schedule has one that takes it"
+        yield Finding("ok", "workers", told)
+    yield from yet
+
+
+def _not_yet(patient: Patient, workers: Sequence[WorkerSeen]) -> Iterator[Finding]:
+    """The same of jobs that are scheduled or wait for their group, and of those that schedules will make."""
+    live = count(len(workers), "live worker")
+    pulse = patient.queue.pulse(cap=_LATER)
+    lost = {pair: jobs for pair, jobs in pulse.later.items() if not any(w.knows(*pair) for w in workers)}
+    if lost:
+        jobs, more = sum(lost.values()), not pulse.more.isdisjoint(("scheduled", "waiting"))
+        names = [f"{kind} in {queue}" for queue, kind in sorted(lost, key=lambda pair: pair[::-1])]
+        seen = f"{count(jobs, 'job', more=more)} scheduled or waiting that none of {live} takes when they are due: {listed(names)}"
+        yield Finding("note", "workers", seen, _NOBODY)
+    schedules = [one for one in patient.queue.schedules() if one.paused_at is None and one.problem is None]
+    made = [one for one in schedules if not any(worker.knows(one.queue, one.kind) for worker in workers)]
+    if made:
+        names = [f"{one.name} ({one.kind} in {one.queue})" for one in made]
+        seen = f"{count(len(made), 'schedule')} whose jobs none of {live} takes: {listed(names)}"
         yield Finding(
-            "ok", "workers", f"{count(len(workers), 'worker')} live; every ready job has one that takes it"
+            "note", "workers", seen, f"{_NOBODY}; or `tenure cron pause` those that are not meant any more"
         )
-        return
-    jobs, more = sum(line.jobs for line in lost), any(line.more for line in lost)
-    names = sorted({f"{line.kind} in {line.queue}" for line in lost})
-    seen = f"{count(jobs, 'ready job', more=more)} that none of {count(len(workers), 'live worker')} takes: {listed(names)}"
-    fix = "start a worker that knows these kinds and queues; a bare loop of claim and settle does not report itself"
-    yield Finding("warning", "workers", seen, fix)
 
 
 def paused(patient: Patient) -> Iterator[Finding]:

@@ -35,6 +35,8 @@ class Pulse(Struct, frozen=True, kw_only=True):
     """By queue and state, zeros too; of what has not ended."""
     ready: Mapping[tuple[str, str], int]
     """By queue and kind: how many jobs are ready."""
+    later: Mapping[tuple[str, str], int]
+    """By queue and kind: how many jobs are scheduled, or wait for their group; as far as they are counted."""
     dead: Mapping[str, int]
     """By queue: how many jobs are dead."""
     oldest_ready: Mapping[str, timedelta]
@@ -65,7 +67,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
     told = {what: value for what, name, value in answer.rows if not name}
     dead: dict[str, int] = {}
     paused, full, totals = set(), set(), Counter[str]()
-    ready = Counter[tuple[str, str]]()
+    ready, later = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     lanes: list[str] = []
     for what, name, value in answer.rows:
         if not name:
@@ -86,6 +88,8 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
             states[what] += value
             if what != State.READY:
                 totals[what] += value
+                if what != State.RUNNING:
+                    later[queue, name.split(SEPARATOR)[1]] += value
                 continue
             ready[queue, name.split(SEPARATOR)[1]] += value
             lanes.append(queue)
@@ -102,6 +106,7 @@ def pulse(cap: int, margin: int, *, now: int | None) -> Plan[Pulse]:
         at=from_micros(moment),
         counts={queue: counts[queue] for queue in sorted(counts)},
         ready=dict(sorted(ready.items())),
+        later=dict(sorted(later.items())),
         dead={queue: dead[queue] for queue in sorted(dead)},
         oldest_ready={
             q: timedelta(microseconds=max(moment - oldest.get(q, moment), 0)) for q in sorted(counts)

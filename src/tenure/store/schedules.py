@@ -6,6 +6,10 @@ when the clock is set back. A look that finds nothing due only reads.
 
 Nobody waits for another who fires: a schedule in somebody's hands is passed by. A unique key may have to be waited for, so
 one transaction stores at most one: who holds one key and waits for the next can meet somebody who does so in another order.
+
+A schedule keeps the ids of the last jobs that it made, which nobody would find among a million others. An id is put there
+before its job is stored, so that whoever holds a schedule may wait for a key, and never the other way round; where the key was
+taken, it is taken out again. One more is kept than is told, so that this pushes none out.
 """
 
 from __future__ import annotations
@@ -83,7 +87,7 @@ def next_fire(kinds: Collection[str] | None, *, max_payload: int, now: int | Non
 def run_schedule(
     name: str, given: JobId, can: Capabilities, *, max_payload: int, now: int | None, again: bool
 ) -> Plan[Enqueued]:
-    """A job as a fire would make it now; the schedule itself is not touched."""
+    """A job as a fire would make it now; when the schedule fires is not touched."""
     found = {stored.name: stored for stored in (yield from _all(now))}
     if name not in found:
         near = ", ".join(f'"{n}"' for n in get_close_matches(name, found, n=3, cutoff=0.0))
@@ -96,7 +100,10 @@ def run_schedule(
         raise FieldError(
             "name", "must be a schedule whose job can be made", name, f"store it anew: {problem}"
         ) from problem
+    yield _made(name, row.id)
     [answer] = yield from enqueue([row], can, now=now, again=again)
+    if not answer.inserted:
+        yield _made(name, row.id, gone=True)
     return answer
 
 
@@ -111,16 +118,23 @@ def fire(
             if row.unique_hash is not None and key not in (None, row.unique_hash):
                 break
             fence = {"name": stored.name, "fire": to_micros(moment, "fire"), "updated_at": stored.updated_at}
-            taken = yield Statement("fire", fence)
+            taken = yield Statement("fire", {**fence, "id": row.id})
             if not taken.changed:
                 # Somebody else fires it. If they fail, this fire must not have been overtaken by a later one.
                 break
             key = row.unique_hash or key
             [answer] = yield from enqueue([row], can, now=now)
+            if not answer.inserted:
+                yield _made(stored.name, row.id, gone=True)
             fired.append(Fired(stored.name, moment, answer.id))
         if len(fired) >= limit:
             break
     return fired
+
+
+def _made(name: str, job_id: JobId, *, gone: bool = False) -> Statement:
+    """Keep a job with its schedule, or no more."""
+    return Statement("made", {"name": name, "id": f"{job_id} ", "made": "" if gone else f"{job_id} "})
 
 
 def _due(stored: StoredSchedule, limit: int, max_payload: int) -> list[tuple[datetime, Row]]:

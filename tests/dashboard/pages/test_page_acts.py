@@ -141,6 +141,21 @@ def test_a_shift_click_selects_a_range_that_is_then_deleted(tab: Tab, house: Hou
     assert [job.id for job in house.q.list(tenure.Filter(states=["dead"]))] == [late]
 
 
+def test_an_edited_payload_that_the_app_would_not_take_is_told_of_and_not_stored(
+    tab: Tab, house: House
+) -> None:
+    @house.app.job
+    def send(to: str, n: int = 1) -> None: ...
+
+    page = tab.go(f"job/{house.dead('send', {'to': 'a@b.c'})}")
+    page.get_by_role("button", name="Retry with edited payload").click()
+    page.locator("dialog[open] textarea").fill('{"to": 5}')
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast .problem")).to_contain_text("payload.to: expected `str`, got `int`")
+    tab.complaints.clear()  # a browser notes each 400 by itself
+    assert house.q.count().total == 1
+
+
 def test_a_job_is_shown_whole_and_retried_now_later_and_with_another_payload(tab: Tab, house: House) -> None:
     seeded = seed(house)
     page = tab.go(f"job/{seeded.dead}")
@@ -218,6 +233,7 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(
     house.q.schedule("nightly", "0 3 * * *", "report", {"n": 1})
     card = tab.go("cron").locator('[data-cron="nightly"]')
     expect(card.locator(".times li")).to_have_count(5)
+    expect(card).to_contain_text("none yet")
     card.get_by_role("button", name="Run now").click()
     _yes(tab.page)
     expect(tab.page.locator(".toast")).to_contain_text("enqueued as")
@@ -231,6 +247,11 @@ def test_a_schedule_is_read_in_words_run_paused_and_resumed(
     tab.page.reload()
     card.get_by_role("link", name="not looked up here").click()
     expect(tab.page.locator("tbody tr")).to_have_count(1)
+    monkeypatch.undo()
+    [job] = house.q.list()
+    assert house.q.cancel(job.id)
+    assert house.q.purge(tenure.Filter(ids=[job.id]))
+    expect(tab.go("cron").locator('[data-cron="nightly"]')).to_contain_text("how the last went is not known")
 
 
 def test_what_was_done_is_kept_and_shown_with_who_did_it(tab: Tab, house: House) -> None:

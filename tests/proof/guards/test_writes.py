@@ -314,11 +314,27 @@ def test_one_fire_is_taken_once(bench: Workbench) -> None:
     schedule(bench, "paused", paused_at=1)
 
     def fire(name: str, at: int, updated: int = 5) -> int:
-        return bench.ask("fire", name=name, fire=at, updated_at=updated).changed
+        return bench.ask("fire", name=name, fire=at, updated_at=updated, id=f"j{at - NOW}").changed
 
     assert [fire("a", NOW), fire("a", NOW + 1, updated=4), fire("paused", NOW + 1)] == [0, 0, 0]
     assert [fire("a", NOW + 2), fire("a", NOW + 2), fire("a", NOW + 1), fire("a", NOW + 3)] == [1, 0, 0, 1]
     assert bench.sql("SELECT name FROM tenure.schedules WHERE fired_at IS NOT NULL") == [("a",)]
+    assert bench.sql("SELECT name, made FROM tenure.schedules ORDER BY name") == [
+        ("a", "j3 j2 "), ("b", ""), ("paused", ""),
+    ]  # fmt: skip
+
+
+def test_a_job_is_kept_with_its_schedule_in_front_and_taken_out_again(bench: Workbench) -> None:
+    for name in "ab":
+        schedule(bench, name, made="j1 j2 ")
+    for made in ("j3 ", "j2 ", "j2 "):
+        assert bench.ask("made", name="a", id=made, made=made).changed == 1
+    assert bench.ask("made", name="a", id="j3 ", made="").changed == 1
+    assert bench.ask("made", name="c", id="j3 ", made="j3 ").changed == 0
+    assert bench.sql("SELECT name, made FROM tenure.schedules ORDER BY name") == [
+        ("a", "j2 j1 "),
+        ("b", "j1 j2 "),
+    ]
 
 
 def test_schedules_are_paused_resumed_and_forgotten_by_name(bench: Workbench) -> None:

@@ -1,4 +1,4 @@
-"""What a shell may complete from the store itself: kinds, queues and schedules. Quick, and silent when it cannot be.
+"""What a shell may complete from the store itself: kinds, queues, tags and schedules. Quick, and silent when it cannot be.
 
 A store that is not there is not made, one whose schema is not ours is not changed, and whoever presses Tab does not wait long
 for a server that does not answer.
@@ -44,7 +44,7 @@ def complete_schedules(ctx: click.Context, _param: click.Parameter, incomplete: 
 
 def known_words(ctx: click.Context, field: str) -> dict[str, list[str]]:
     """Values of a filter's field that are in the store; nothing for fields that are not asked about."""
-    ask = {"kind": _kinds, "queue": _queues}.get(field)
+    ask = {"kind": _kinds, "queue": _queues, "tag": _tags}.get(field)
     return {} if ask is None else {field: sorted(_asked(ctx, ask))}
 
 
@@ -60,6 +60,10 @@ def _queues(queue: Queue) -> list[str]:
 def _kinds(queue: Queue) -> list[str]:
     lived = [kind for worker in queue.workers() for kind in worker.kinds or ()]
     return [*lived, *(job.kind for job in queue.list(limit=_NEWEST, look=_NEWEST))]
+
+
+def _tags(queue: Queue) -> list[str]:
+    return list({tag for job in queue.list(limit=_NEWEST, look=_NEWEST) for tag in job.tags})
 
 
 def _asked(ctx: click.Context, ask: Callable[[Queue], list[str]]) -> list[str]:

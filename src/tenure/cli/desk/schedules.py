@@ -10,8 +10,6 @@ from tenure.cli.desk.jobs import as_json
 from tenure.cli.desk.screen import ago
 from tenure.cron import Cron
 from tenure.errors import FieldError
-from tenure.filters import Filter
-from tenure.patterns import escape
 
 if TYPE_CHECKING:
     from tenure.client.queue import Queue
@@ -21,10 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Runs", "last_runs", "means", "next_fires", "outcome", "schedule_json"]
 
 Runs = dict[str, list["JobSeen"]]
-_RUNS: Final = 5
-_PAGE: Final = 500
-_LOOK: Final = 5_000
-"""How many of the newest jobs are looked through for a schedule's runs: an older one is not found."""
+_NEXT: Final = 5
 
 
 def means(schedule: ScheduleSeen) -> str:
@@ -50,15 +45,8 @@ def next_fires(schedule: ScheduleSeen, count: int, at: datetime) -> list[datetim
 
 
 def last_runs(queue: Queue, schedules: Iterable[ScheduleSeen]) -> Runs:
-    """By schedule: the newest of the jobs that it made, as far as they are among the newest jobs."""
-    wanted = list(schedules)
-    runs: Runs = {schedule.name: [] for schedule in wanted}
-    for kind in sorted({schedule.kind for schedule in wanted}):
-        for job in queue.list(Filter(kinds=[escape(kind)]), limit=_PAGE, look=_LOOK):
-            made = runs.get(job.meta.get("schedule", ""))
-            if made is not None and len(made) < _RUNS:
-                made.append(job)
-    return runs
+    """By schedule: the last jobs that it made, newest first, as far as they are kept."""
+    return {one.name: [job for made in one.made if (job := queue.get(made))] for one in schedules}
 
 
 def outcome(job: JobSeen, at: datetime) -> str:
@@ -74,7 +62,7 @@ def schedule_json(schedule: ScheduleSeen, runs: Runs, at: datetime) -> dict[str,
         **told,
         "options": dict(schedule.options),
         "text": means(schedule),
-        "next": [moment.isoformat() for moment in next_fires(schedule, _RUNS, at)],
+        "next": [moment.isoformat() for moment in next_fires(schedule, _NEXT, at)],
         "runs": [
             {
                 "id": job.id,

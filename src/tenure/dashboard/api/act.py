@@ -17,10 +17,11 @@ import msgspec
 from tenure.dashboard.access import Refused, address_of
 from tenure.dashboard.acting import UNDONE, Answer, Bulk, Undoing, many
 from tenure.dashboard.desk import Asked
+from tenure.dashboard.masking import STARS
 from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snooze
-from tenure.errors import FieldError, StoreError, TenureError
+from tenure.errors import FieldError, PayloadError, StoreError, TenureError
 from tenure.filters import Filter
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob
@@ -140,11 +141,25 @@ async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
     if order.payload is None:
         payload = decode_text(old.payload_text)
     else:
-        payload = asked.mask.put_back(_payload(order.payload), old.payload_text)
+        payload = _fitting(asked, old.kind, asked.mask.put_back(_payload(order.payload), old.payload_text))
     made = await queue.enqueue_job(_like(old, payload, until_of(order.at), request))
     if not made.inserted:
         return Answer(0, f"its unique key is taken by {made.id}: nothing was enqueued")
     return Answer(1, f"enqueued as {made.id}")
+
+
+def _fitting(asked: Asked, kind: str, payload: Any) -> Any:
+    """A payload that was edited, as the app itself would take it; what its kind takes is known where the app has it."""
+    known = asked.desk.app.kinds.get(kind)
+    if known is None:
+        return payload
+    try:
+        return known.signature.fitted({} if payload is None else payload)
+    except PayloadError as error:
+        if not asked.mask:
+            raise
+        # Old values stand where stars were left, and what is wrong with one may tell it.
+        raise FieldError(error.field, "must fit what its kind takes", STARS, error.fix) from None
 
 
 def _like(old: JobSeen, payload: Any, run_at: Any, request: Any) -> NewJob:

@@ -20,9 +20,10 @@ _FRESH: Final = 2.0
 
 
 async def cron(asked: Asked) -> dict[str, Any]:
-    """Each in English, with its next five fires; some, those that failed before all, with the last jobs they made (else None)."""
+    """Each in English, with its next five fires; some, those that failed before all, with the last jobs they made (else None), and how many of these are gone."""
     found, moment, mask = await (await asked.desk.queue()).schedules(), now(), asked.mask
-    failed = set((await watched(asked.desk)).failed)
+    seen = await watched(asked.desk)
+    failed, untaken = set(seen.failed), set(seen.untaken)
     followed = sorted(found, key=lambda one: one.name not in failed)[:FOLLOWED]
     key = ("runs", *(one.name for one in followed))
     made = await asked.desk.kept(key, _FRESH, lambda: last_jobs(asked.desk, followed))
@@ -33,7 +34,7 @@ async def cron(asked: Asked) -> dict[str, Any]:
             "tz": one.tz,
             "text": _text(one),
             "kind": one.kind,
-            "queue": one.options.get("queue", "default"),
+            "queue": one.queue,
             "payload": mask.text(one.payload_text),
             "missed": one.missed,
             "source": one.source,
@@ -42,9 +43,11 @@ async def cron(asked: Asked) -> dict[str, Any]:
             "next_at": when(one.next_at),
             "next": [when(at) for at in _next(one, moment)],
             "runs": [row_of(job) for job in made[one.name]] if one.name in made else None,
+            "gone": len(one.made) - len(made[one.name]) if one.name in made else 0,
             "problem": one.problem,
             "late": is_late(one, moment),
-            "failed": failed_last(made[one.name]) if one.name in made else one.name in failed,
+            "untaken": one.name in untaken,
+            "failed": failed_last(one, made[one.name]) if one.name in made else one.name in failed,
         }
         for one in found
     ]

@@ -220,6 +220,7 @@ TABLE tenure.schedules
     since bigint NOT NULL
     fired_at bigint
     paused_at bigint
+    made text NOT NULL DEFAULT ''::text
     CONSTRAINT schedules_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX schedules_pkey ON tenure.schedules USING btree (name)
 

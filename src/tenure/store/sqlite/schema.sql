@@ -190,7 +190,8 @@ CREATE TABLE tenure_schedules (
     updated_at INTEGER NOT NULL,
     since      INTEGER NOT NULL,
     fired_at   INTEGER,
-    paused_at  INTEGER
+    paused_at  INTEGER,
+    made       TEXT NOT NULL DEFAULT ''
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenure_workers (

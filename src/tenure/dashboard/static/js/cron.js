@@ -19,9 +19,9 @@ function Card({ one, operator }) {
   return html`<article class="panel cron" data-cron=${name}><header class="panel-head"><h2>${name} ${one.paused_at && html`<span class="state state-paused">paused</span>`}</h2>
     ${operator && html`<div class="buttons"><button type="button" class="small" onClick=${() => run(name)}>Run now</button>${one.paused_at ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`}</div>`}</header>
     <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span></dd></div>
-      <div><dt>Kind</dt><dd><a href=${made}>${text(one.kind)}</a></dd></div>
+      <div><dt>Kind</dt><dd><a href=${made}>${text(one.kind)}</a>${one.untaken && html` <span class="err">no live worker takes it</span>`}</dd></div>
       <div><dt>Last</dt><dd><${When} at=${one.fired_at} /></dd></div>
-      <div><dt>Runs</dt><dd>${runs === null ? html`<a href=${made}>not looked up here</a>` : runs.length ? html`<ul class="times" data-runs>${runs.map((job) => html`<li><${JobLink} id=${job.id} /> <${State} of=${job.state} /> <${When} at=${job.finished_at || job.started_at || job.created_at} /></li>`)}</ul>` : html`<span class="faint">none that are kept</span>`}</dd></div>
+      <div><dt>Runs</dt><dd>${runs === null ? html`<a href=${made}>not looked up here</a>` : runs.length ? html`<ul class="times" data-runs>${runs.map((job) => html`<li><${JobLink} id=${job.id} /> <${State} of=${job.state} /> <${When} at=${job.finished_at || job.started_at || job.created_at} /></li>`)}</ul>` : html`<span class="faint">${one.gone ? "none that is kept; how the last went is not known" : "none yet"}</span>`}</dd></div>
       <div><dt>Next</dt><dd>${one.paused_at ? html`<span class="faint">not while it is paused</span>` : next.length ? html`<ol class="times">${next.map((at) => html`<li class="num"><time dateTime=${at}>${moment(at)}</time></li>`)}</ol>` : "–"}</dd></div>
       ${one.problem && html`<div><dt>Problem</dt><dd class="err">${text(one.problem)}</dd></div>`}
       <div><dt>Missed</dt><dd>${text(one.missed)}</dd></div></dl></article>`;
@@ -31,6 +31,7 @@ function Card({ one, operator }) {
 const ONLY = {
   late: ["should have fired by now", (one) => one.late],
   failed: ["failed when last run", (one) => one.failed],
+  untaken: ["make jobs that no live worker takes", (one) => one.untaken],
   broken: ["cannot fire", (one) => Boolean(one.problem)],
 };
 

@@ -164,7 +164,8 @@ CREATE TABLE tenure.schedules (
     updated_at bigint NOT NULL,
     since      bigint NOT NULL,
     fired_at   bigint,
-    paused_at  bigint
+    paused_at  bigint,
+    made       text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE tenure.hooks (
