@@ -230,9 +230,10 @@ def test_telegram_expires_updates_by_their_type_and_keeps_each_chat_in_order() -
     source = source_of("telegram")
 
     def told(update: dict[str, Any]) -> tuple[str | None, float]:
-        span = source.expires_in({}, update)
-        assert span is not None
-        return source.order_key({}, update), span.total_seconds()
+        ends, lasts = source.expires({}, update)
+        assert ends is None
+        assert lasts is not None
+        return source.order_key({}, update), lasts.total_seconds()
 
     assert told({"update_id": 1, "message": {"chat": {"id": -5}, "from": {"id": 9}}}) == ("-5", 86_400)
     assert told({"update_id": 1, "callback_query": {"from": {"id": 9}}}) == ("9", 150)
@@ -246,12 +247,15 @@ def test_telegram_counts_the_age_of_an_update_from_when_it_happened() -> None:
     source, now = source_of("telegram"), 1_800_000_000
 
     def left(kind: str, **inner: Any) -> float:
-        span = source.expires_in({}, {"update_id": 1, kind: inner})
-        assert span is not None
-        return span.total_seconds()
+        ends, lasts = source.expires({}, {"update_id": 1, kind: inner})
+        if lasts is not None:
+            assert ends is None
+            return lasts.total_seconds()
+        assert ends is not None
+        return ends.timestamp() - now
 
     assert left("message", date=now - 3_600) == 82_800
-    assert left("message", date=now - 90_000) == 0
+    assert left("message", date=now - 90_000) == -3_600
     assert left("message", date=now + 3_600) == 86_400
     assert left("edited_message", date=1, edit_date=now - 3_600) == 82_800
     assert left("edited_message", date=1) == 86_400

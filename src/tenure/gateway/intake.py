@@ -58,13 +58,13 @@ class Intake:
         """The job that keeps it."""
         settings, source = route.settings, route.source
         key, line = source.dedupe_key(headers, event, body), source.order_key(headers, event)
+        ends, lasts = source.expires(headers, event)
         return NewJob(
             kind=route.kind, payload={}, queue=settings.queue, priority=settings.priority,
             max_attempts=settings.max_attempts,
             unique=key if route.window else None, unique_for=route.window or None,
             group=None if line is None else f"{route.kind}:{line}", order=route.order,
-            expires_in=source.expires_in(headers, event), request=Request(body, source.keep(headers)),
-            meta=trace_of(headers),
+            expires_at=ends, expires_in=lasts, request=Request(body, source.keep(headers)), meta=trace_of(headers),
         )  # fmt: skip
 
     def stored(self, route: Route, stored: Enqueued) -> Answer:

@@ -1,13 +1,13 @@
 """What every source has: who may send, what tells deliveries apart, what keeps order, and how long one is worth handling.
 
 A source is asked in this order: `reject` on the raw bytes, then, once the body is read as JSON, `at_once`, `dedupe_key`,
-`order_key` and `expires_in`. None of them may raise, whatever was sent; `Refused` is the one exception.
+`order_key` and `expires`. None of them may raise, whatever was sent; `Refused` is the one exception.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from hmac import digest
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ __all__ = [
     "MISSING",
     "STALE",
     "WRONG",
+    "Expires",
     "Headers",
     "Source",
     "fresh",
@@ -32,6 +33,8 @@ __all__ = [
 
 Headers = Mapping[str, str]
 """Header values by name in lower case."""
+Expires = tuple[datetime | None, timedelta | None]
+"""Until when something is worth handling, or how long once it is stored; neither: for ever."""
 
 MISSING = "no signature"
 WRONG = "bad signature"
@@ -98,12 +101,12 @@ class Source:
         found = self.own_order(event) if named is None else pick(named, headers, event)
         return plain_key(found) if found else None
 
-    def expires_in(self, headers: Headers, event: Any) -> timedelta | None:
-        """How long it is worth handling; None: for ever."""
+    def expires(self, headers: Headers, event: Any) -> Expires:
+        """How long it is worth handling."""
         if not self._expiry:
-            return None
+            return None, None
         span = self._expiry.get(self.event_type(headers, event), self._expiry.get("*"))
-        return span or None
+        return None, span or None
 
     def keep(self, headers: Headers) -> dict[str, str]:
         """The headers that are stored, each cut to a sane length."""

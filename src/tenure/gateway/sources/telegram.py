@@ -1,14 +1,14 @@
 """Telegram bots: the secret token of setWebhook, one line per chat, and updates that expire as Telegram lets them.
 
 An update's age is counted from the moment of which it tells, where it names one: Telegram sends again for a day, and a message
-that comes after an outage of hours is hours old. Where it names none (a button pressed), it is counted from when it came.
+that comes after an outage of hours is hours old. Where it names none (a button pressed), it is counted from when it is stored.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
 from tenure.clock import machine_micros
@@ -16,7 +16,7 @@ from tenure.duration import Duration
 from tenure.gateway.limits import Refused
 from tenure.gateway.secrets import any_equal
 from tenure.gateway.settings import SourceSettings
-from tenure.gateway.sources.base import MISSING, WRONG, Headers, Source
+from tenure.gateway.sources.base import MISSING, WRONG, Expires, Headers, Source
 
 __all__ = ["Telegram"]
 
@@ -65,7 +65,7 @@ class Telegram(Source):
 
     def event_type(self, headers: Headers, event: Any) -> str:  # noqa: ARG002 - its shape
         """The one member beside update_id."""
-        for name in event:
+        for name in event if isinstance(event, dict) else ():
             if name != "update_id":
                 return str(name)
         return ""
@@ -88,17 +88,12 @@ class Telegram(Source):
                 return str(who["id"])
         return None
 
-    def expires_in(self, headers: Headers, event: Any) -> timedelta | None:
-        """By the update's type, less its age; none of it is left of what is older."""
-        event = event if isinstance(event, dict) else {}
-        span = super().expires_in(headers, event)
-        return None if span is None else max(span - self._age(event), timedelta())
-
-    def _age(self, event: Mapping[str, Any]) -> timedelta:
-        """How old an update says it is; one from the future is from now."""
-        kind = self.event_type({}, event)
-        inner, now = event.get(kind), machine_micros() / 1_000_000
+    def expires(self, headers: Headers, event: Any) -> Expires:
+        """By the update's type, from the moment of which it tells; one from the future is from now."""
+        _, span = super().expires(headers, event)
+        kind = self.event_type(headers, event)
+        inner = event.get(kind) if kind else None
         date = inner.get(_MOMENTS.get(kind, "")) if isinstance(inner, dict) else None
-        if type(date) is not int or not 0 < date < now:
-            return timedelta()
-        return timedelta(seconds=now - date)
+        if span is None or type(date) is not int or not 0 < date * 1_000_000 < machine_micros():
+            return None, span
+        return datetime.fromtimestamp(date, UTC) + span, None
