@@ -131,19 +131,26 @@ def _weight(jobs: Sequence[object]) -> int:
 def _by_key(
     ended: Sequence[tuple[Claim, Outcome]],
 ) -> tuple[dict[tuple[str, str], list[Claim]], list[tuple[Claim, Outcome]]]:
-    """Those that are done, by queue and kind; and all others."""
-    found: dict[tuple[str, str], list[Claim]] = {}
+    """Those that are done, by queue and kind; and all others. By kind first: most kinds have one queue."""
+    kinds: dict[str, list[Claim]] = {}
     others = []
     for pair in ended:
         claim, outcome = pair
         if type(outcome) is not Done:
             others.append(pair)
             continue
-        key = claim._row[4], claim.kind  # noqa: SLF001 - a property costs twice as much
-        if key in found:
-            found[key].append(claim)
-        else:
-            found[key] = [claim]
+        try:
+            kinds[claim.kind].append(claim)
+        except KeyError:
+            kinds[claim.kind] = [claim]
+    found: dict[tuple[str, str], list[Claim]] = {}
+    for kind, claims in kinds.items():
+        queue = claims[0].queue
+        if all([claim._row[4] == queue for claim in claims]):  # noqa: C419, SLF001 - a generator and a property cost twice as much
+            found[queue, kind] = claims
+            continue
+        for claim in claims:
+            found.setdefault((claim.queue, kind), []).append(claim)
     return found, others
 
 
