@@ -1,9 +1,9 @@
 """`make bench-dashboard`: pages over a million jobs, and what an open page and its figures cost a worker.
 
 Pages are asked as a server asks them, without a network, first of dashboards that have just started, then each time with nothing
-kept; the time is until the whole answer is there. A worker drains beside a dashboard in a process of its own that somebody looks at, and
-without one, in turn; then with its figures and without. Prints a table and writes bench/results/dashboard.json. `--quick` is
-smaller, `--only postgres|sqlite` half.
+kept; the time is until the whole answer is there. A worker drains beside a dashboard in a process of its own whose page somebody opens
+and closes every other moment; then with its figures and without, in the same way (`bench/switch.py`). Prints a table and writes
+bench/results/dashboard.json. `--quick` is smaller, `--only postgres|sqlite` half.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -27,8 +27,9 @@ import psycopg
 
 import tenure
 from bench.dashboard_fill import Shape, fill_figures, fill_jobs, fill_samples
-from bench.measure import Cell, Report, interleave, say
-from bench.worker import drain_by_worker, fill, make_app
+from bench.measure import Cell, Report, say
+from bench.switch import Sized, switched
+from bench.worker import make_app
 from tenure.dashboard import Dashboard, asgi
 from tenure.dashboard.api.overview import warm
 from tenure.dashboard.series import SPANS
@@ -59,10 +60,10 @@ class Sizes:
     def __init__(self, *, quick: bool) -> None:
         self.shape = Shape(200_000, 40_000, 10_000) if quick else Shape(1_000_000, 160_000, 40_000)
         self.asked = 10 if quick else 30
-        self.rounds = 3 if quick else 15
-        self.pairs = 3 if quick else 25
-        """The figures cost a hundredth or two, and rounds differ by a tenth."""
-        self.drain = 20_000 if quick else 80_000
+        self.watched = Sized(1, 400_000, 2.0) if quick else Sized(6, 750_000, 2.0)
+        """As long as a page waits before it asks for the overview again."""
+        self.counted = Sized(1, 300_000, 1.0) if quick else Sized(6, 600_000, 1.0)
+        """Not shorter: what is under way when a window ends, some 2,000 jobs, counts for one or the other by chance."""
 
 
 def main() -> None:
@@ -170,53 +171,47 @@ async def ask(dashboard: Dashboard, path: str) -> float:
 
 
 def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
-    """A worker's drain with a dashboard that is looked at, and without one."""
-    say(f"{store}: draining {sizes.drain:,} jobs with and without a page open")
+    """A worker's drain with a page open every other moment."""
+    say(f"{store}: draining with a page open and without")
     app = make_app(url)
-
-    def alone() -> float:
-        fill(app, sizes.drain)
-        return drain_by_worker(app, sizes.drain)
-
-    def watched() -> float:
-        fill(app, sizes.drain)
-        with looked_at(url):
-            return drain_by_worker(app, sizes.drain)
-
-    cells = interleave(sizes.rounds, alone=alone, watched=watched)
-    report.add(
-        store,
-        "drain while a page is open, against without",
-        cells,
-        "watched",
-        "alone",
-        want=SHARE,
-        paired=True,
-    )
+    with looked_at(url) as turn:
+        rates, costs = switched(app, sizes.watched, turn, on="open", off="closed")
+    _tell(report, store, "drain while a page is open, against without", rates, costs)
     app.close()
 
 
 @contextmanager
-def looked_at(url: str) -> Iterator[None]:
-    """A dashboard in a process of its own, and somebody who looks at it."""
+def looked_at(url: str) -> Iterator[Callable[[bool], None]]:
+    """A dashboard in a process of its own, and somebody in another who opens its page and closes it as they are told."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     serve = [sys.executable, "-m", "tenure", "dashboard", "--url", url, "--port", str(port)]
     server = subprocess.Popen(serve, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    viewer: subprocess.Popen[bytes] | None = None
+    look = [sys.executable, "-m", "bench.dashboard_viewer", str(port)]
+    viewer = subprocess.Popen(look, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    opened = 0
+
+    def turn(on: bool) -> None:
+        nonlocal opened
+        opened += on
+        print("open" if on else "close", file=viewer.stdin, flush=True)
+
     try:
         _await(port)
-        viewer = subprocess.Popen([sys.executable, "-m", "bench.dashboard_viewer", str(port)], env=env)
-        time.sleep(1.0)  # both have started; what that takes is not what is measured
-        yield
-        if viewer.poll() is not None:
-            raise AssertionError("nobody looked at the dashboard to the end")
+        turn(True)
+        time.sleep(5.0)  # both have started, and read what is over: what that takes is not what is measured
+        turn(False)
+        yield turn
+        told, _ = viewer.communicate(timeout=60)
+        looks = [tuple(map(int, line.split())) for line in told.splitlines()]
+        heard, given = map(sum, zip(*looks, strict=True))
+        if viewer.returncode or len(looks) != opened or min(heard, given) < opened:
+            raise AssertionError(f"of {opened} looks at the dashboard came {looks}")
     finally:
         for process in (viewer, server):
-            if process is not None:
-                process.terminate()
-                process.wait()
+            process.terminate()
+            process.wait()
 
 
 def _await(port: int) -> None:
@@ -232,27 +227,36 @@ def _await(port: int) -> None:
 
 def beside_figures(store: str, url: str, sizes: Sizes, report: Report) -> None:
     """A worker's drain with what it counts, and without."""
-    say(f"{store}: draining {sizes.drain:,} jobs with and without figures")
-    app = make_app(url)
+    say(f"{store}: draining with and without figures")
+    app, counting = make_app(url), False
+    count, received = Figures.count, Figures.received
 
-    def counting() -> float:
-        fill(app, sizes.drain)
-        return drain_by_worker(app, sizes.drain)
+    def turn(on: bool) -> None:
+        nonlocal counting
+        counting = on
 
-    def silent() -> float:
-        fill(app, sizes.drain)
-        with mock.patch.object(Figures, "count", _nothing), mock.patch.object(Figures, "received", _nothing):
-            return drain_by_worker(app, sizes.drain)
+    def count_now(figures: Figures, ended: Any) -> None:
+        if counting:
+            count(figures, ended)
 
-    cells = interleave(sizes.pairs, silent=silent, counting=counting)
-    report.add(
-        store, "drain with figures, against without", cells, "counting", "silent", want=SHARE, paired=True
-    )
+    def receive_now(figures: Figures, claims: Any) -> None:
+        if counting:
+            received(figures, claims)
+
+    with (
+        mock.patch.object(Figures, "count", count_now),
+        mock.patch.object(Figures, "received", receive_now),
+    ):
+        rates, costs = switched(app, sizes.counted, turn, on="counting", off="silent")
+    _tell(report, store, "drain with figures, against without", rates, costs)
     app.close()
 
 
-def _nothing(*_: object) -> None:
-    pass
+def _tell(report: Report, store: str, what: str, rates: dict[str, Cell], costs: dict[str, Cell]) -> None:
+    """The throughput is what is judged; the worker's CPU a job tells what of it is the worker's own."""
+    on, off = rates
+    report.add(store, what, rates, on, off, want=SHARE, paired=True)
+    report.add(store, f"{what}: the worker's CPU a job", costs, on, off, want=None, cost=True, paired=True)
 
 
 if __name__ == "__main__":

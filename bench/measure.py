@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import os
 import platform
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cell", "Report", "canary", "disk_canary", "interleave", "mark", "said", "say"]
+__all__ = ["Cell", "Report", "canary", "disk_canary", "interleave", "likely", "mark", "said", "say"]
 
 RESULTS = Path(__file__).parent / "results"
 STORES = {"postgres": "PostgreSQL", "sqlite": "SQLite"}
@@ -101,21 +102,25 @@ class Report:
         """The ratio of two cells' medians, and what it should be: at least `want`, or at most where it is a cost.
 
         Without a `want` it is told for what it is. `paired`: the median of the rounds' own ratios, for differences that are
-        smaller than the machine's drift. `sized`: it depends on how much work the run does, so a quick one is not compared.
+        smaller than the machine's drift, and between what it lies with 95 %. `sized`: it depends on how much work the run does,
+        so a quick one is not compared.
         """
         ratio = cells[over].median / cells[under].median
+        between: dict[str, list[float]] = {}
         if paired:
-            ratio = statistics.median(map(operator.truediv, cells[over].values, cells[under].values))
+            ratios = sorted(map(operator.truediv, cells[over].values, cells[under].values))
+            ratio = statistics.median(ratios)
+            between = {"between": [round(r, 3) for r in likely(ratios)]}
         reached = None if want is None else ratio <= want if cost else ratio >= want
         wanted = "" if want is None else f"{'≤' if cost else '≥'} {want}"
         self.canaries.append(canary())
         self.rows.append({
             "store": store, "what": what, "ratio": round(ratio, 3), "want": wanted, "reached": reached,
             "cost": cost, "sized": sized, "values": {n: [round(v, 2) for v in c.values] for n, c in cells.items()},
-            "medians": {n: round(c.median, 2) for n, c in cells.items()},
+            "medians": {n: round(c.median, 2) for n, c in cells.items()}, **between,
         })  # fmt: skip
         told = "" if reached is None else f" (want {wanted}) {'reached' if reached else 'NOT reached'}"
-        say(f"  {store}: {what}: {ratio:.2f}{told}")
+        say(f"  {store}: {what}: {ratio:.{3 if paired else 2}f}{told}")
 
     def show(self) -> None:
         """The table."""
@@ -123,9 +128,11 @@ class Report:
         print(f"| {'store':<10} | {'what':<58} | {'ratio':>6} | {'wanted':>7} | {'':<7} | medians |")
         print(f"|{'-' * 12}|{'-' * 60}|{'-' * 8}|{'-' * 9}|{'-' * 9}|---------|")
         for row in self.rows:
-            told = ", ".join(f"{n} {v:,.0f}" for n, v in row["medians"].items())
+            told = ", ".join(f"{n} {said(v)}" for n, v in row["medians"].items())
+            if "between" in row:
+                told += "; with 95 % {:.3f} to {:.3f}".format(*row["between"])
             print(
-                f"| {row['store']:<10} | {row['what']:<58} | {row['ratio']:>6.2f} | {row['want']:>7} | {mark(row['reached']):<7} | {told} |"
+                f"| {row['store']:<10} | {row['what']:<58} | {row['ratio']:>6.{3 if 'between' in row else 2}f} | {row['want']:>7} | {mark(row['reached']):<7} | {told} |"
             )
         slow = max(self.canaries) / min(self.canaries) if self.canaries else 1
         print(f"\nThe machine's own speed drifted by a factor of {slow:.2f} while this ran.")
@@ -173,6 +180,12 @@ class Report:
             "rows": self.rows,
         }
         (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def likely(ratios: list[float]) -> tuple[float, float]:
+    """Between what the median of what these, sorted, are drawn from lies with 95 %: by their order alone, however they are spread."""
+    aside = max(int((len(ratios) - 1.96 * math.sqrt(len(ratios))) / 2), 0)
+    return ratios[aside], ratios[-1 - aside]
 
 
 def mark(reached: bool | None) -> str:

@@ -65,19 +65,21 @@ class Histogram:
             raise FieldError("seconds", "must be a number", seconds)
         self._read[_bucket(seconds)] += times
 
-    def add_all(self, values: Iterable[float]) -> None:
-        """Each of these; the cheap way for many."""
-        self._read.update(map(_bucket, values))
+    def add_all(self, values: Iterable[float], times: int = 1) -> None:
+        """Each of these, so many times; the cheap way for many: a bucket is looked up once for all that fall into it."""
+        line = sorted(values)
+        at, end, counts = 0, len(line), self._read
+        while at < end:
+            bucket = _bucket(line[at])
+            after = bisect_left(line, _BOUNDS[bucket], at) if bucket < len(_BOUNDS) else end
+            counts[bucket] += (after - at) * times
+            at = after
 
-    def merge(self, other: Histogram, times: int = 1) -> None:
-        """All that the other holds as well, so many times."""
-        if times == 1:
-            self._texts += other._texts
-            held = other._read
-        else:
-            held = other._counts
-        for bucket, count in held.items():
-            self._read[bucket] += count * times
+    def merge(self, other: Histogram) -> None:
+        """All that the other holds as well."""
+        self._texts += other._texts
+        for bucket, count in other._read.items():
+            self._read[bucket] += count
 
     def copy(self) -> Histogram:
         """One of its own that holds the same."""

@@ -89,6 +89,19 @@ def test_a_rare_kind_in_a_large_batch_keeps_its_times() -> None:
     assert near(told.tallies["default/slow"].ran.quantile(1), 60.0)
 
 
+def test_a_kind_in_several_queues_is_counted_in_each() -> None:
+    told = counted([
+        *[(ended("mail", queue=queue, ran=ran), tenure.Done()) for queue, ran in (("a", 1.0), ("b", 4.0)) for _ in range(60)],
+        *[(ended("sms", queue="b", ran=16.0), tenure.Done()) for _ in range(9)],
+        (ended("mail", queue="a"), tenure.Cancelled()),
+    ])  # fmt: skip
+    assert {name: (t.done, t.cancelled, t.ran.count) for name, t in told.tallies.items()} == {
+        "a/mail": (60, 1, 60), "b/mail": (60, 0, 60), "b/sms": (9, 0, 9),
+    }  # fmt: skip
+    for name, ran in (("a/mail", 1.0), ("b/mail", 4.0), ("b/sms", 16.0)):
+        assert near(told.tallies[name].ran.quantile(1), ran)
+
+
 def test_failures_are_counted_beside_what_is_done() -> None:
     told = counted([
         (ended("mail"), tenure.Done()),

@@ -13,6 +13,10 @@ from tenure.figures import Histogram
 
 SECONDS = st.floats(min_value=1e-6, max_value=1e8)
 MANY = st.lists(SECONDS, min_size=1, max_size=200)
+EDGES = st.integers(-8, 200).map(lambda at: 2 ** (at / 4) / 1_000_000) | st.sampled_from(
+    [-3.0, 0.0, math.inf]
+)
+"""Where a bucket begins, and what lies outside of all."""
 WIDTH = 2 ** (1 / 8) * 1.000_001
 """Half a bucket, by factor: from its middle to either end."""
 
@@ -40,11 +44,14 @@ def test_texts_put_together_are_the_text_of_both(one: list[float], other: list[f
     assert Histogram.decode(both.encode()) == both
 
 
-def test_adding_one_by_one_is_as_adding_all() -> None:
-    one_by_one = Histogram()
-    one_by_one.add(0.5)
-    one_by_one.add(2.0, times=3)
-    assert one_by_one == Histogram([0.5, 2.0, 2.0, 2.0])
+@given(st.lists(SECONDS | EDGES, max_size=200), st.integers(1, 50))
+def test_adding_one_by_one_is_as_adding_all(values: list[float], times: int) -> None:
+    one_by_one, at_once = Histogram(), Histogram()
+    for value in values:
+        one_by_one.add(value, times)
+    at_once.add_all(values, times)
+    assert at_once == one_by_one
+    assert at_once.count == len(values) * times
 
 
 def test_an_empty_one_has_no_quantile_and_no_text() -> None:

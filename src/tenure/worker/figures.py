@@ -10,10 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from tenure.client.queue import Queue
-from tenure.figures import ErrorTally, Histogram, Tally
+from tenure.figures import ErrorTally, Tally
 from tenure.fingerprint import fingerprint, own_frame
 from tenure.job import Claim
 from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome
@@ -48,15 +47,16 @@ class Figures:
         """These jobs were settled, and the store has heard it."""
         if not ended:
             return
-        done = [claim for claim, outcome in ended[:: _weight(ended)]] if _alike(ended) else None
         with self._lock:
-            if done is not None:
+            if _alike(ended):
                 claim = ended[0][0]
-                self._count_done((claim.queue, claim.kind), done, len(ended))
+                sample = [claim for claim, _ in ended[:: _weight(ended)]]
+                self._count_done((claim.queue, claim.kind), sample, len(ended))
                 return
-            for key, claims in _by_key(ended).items():
+            done, others = _by_key(ended)
+            for key, claims in done.items():
                 self._count_done(key, claims[:: _weight(claims)], len(claims))
-            for claim, outcome in ended:
+            for claim, outcome in others:
                 if isinstance(outcome, (Fail, Bury, Crashed)):
                     self._count_failure(claim, outcome)
                 elif isinstance(outcome, Cancelled):
@@ -70,11 +70,13 @@ class Figures:
     def _count_times(self, tally: Tally, sample: Sequence[Claim], count: int) -> None:
         """How long they waited and ran; the sample stands for so many."""
         weight, rest = divmod(count, len(sample))
-        waited = [claim.began + self._offset - _ready(claim.row) for claim in sample]
+        offset = self._offset
+        waited = [claim.began + offset - max(claim._row[10], claim._row[11]) / 1_000_000 for claim in sample]  # noqa: SLF001 - a property costs as much as all else here
         ran = [claim.ended - claim.began for claim in sample]
         for histogram, seconds in ((tally.waited, waited), (tally.ran, ran)):
-            histogram.merge(Histogram(seconds), times=weight)
-            histogram.add_all(seconds[:rest])  # so that as many have times as were counted
+            histogram.add_all(seconds, weight)
+            if rest:
+                histogram.add_all(seconds[:rest])  # so that as many have times as were counted
 
     def tell(self, queue: Queue, source: str, *, now: bool = False) -> None:
         """Tell the store what was counted, if it is time."""
@@ -126,18 +128,30 @@ def _weight(jobs: Sequence[object]) -> int:
     return max(len(jobs) // _SAMPLE, 1)
 
 
-def _by_key(ended: Sequence[tuple[Claim, Outcome]]) -> dict[tuple[str, str], list[Claim]]:
-    """Those that are done, by queue and kind."""
+def _by_key(
+    ended: Sequence[tuple[Claim, Outcome]],
+) -> tuple[dict[tuple[str, str], list[Claim]], list[tuple[Claim, Outcome]]]:
+    """Those that are done, by queue and kind; and all others. By kind first: most kinds have one queue."""
+    kinds: dict[str, list[Claim]] = {}
+    others = []
+    for pair in ended:
+        claim, outcome = pair
+        if type(outcome) is not Done:
+            others.append(pair)
+            continue
+        try:
+            kinds[claim.kind].append(claim)
+        except KeyError:
+            kinds[claim.kind] = [claim]
     found: dict[tuple[str, str], list[Claim]] = {}
-    for claim, outcome in ended:
-        if type(outcome) is Done:
-            found.setdefault((claim.queue, claim.kind), []).append(claim)
-    return found
-
-
-def _ready(row: Sequence[Any]) -> float:
-    """When it could have run."""
-    return float(max(row[10], row[11])) / 1_000_000
+    for kind, claims in kinds.items():
+        queue = claims[0].queue
+        if all([claim._row[4] == queue for claim in claims]):  # noqa: C419, SLF001 - a generator and a property cost twice as much
+            found[queue, kind] = claims
+            continue
+        for claim in claims:
+            found.setdefault((claim.queue, kind), []).append(claim)
+    return found, others
 
 
 def _told(outcome: Fail | Bury | Crashed) -> tuple[str, str, str | None]:
