@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import pytest
@@ -12,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import tenure
 import tenure.gateway
-from tenure.figures import Histogram, Tally
+from tenure.figures import ErrorTally, Histogram, Tally
 from tests.dashboard.house import House
 from tests.dashboard.pages.seeding import seed
 from tests.dashboard.pages.tab import DESKTOP, PHONE, Tab, opened
@@ -42,6 +43,16 @@ def test_a_worker_is_shown_with_its_memory_and_its_version(tab: Tab, house: Hous
         )
     finally:
         worker.stop()
+
+
+def test_a_worker_is_shown_with_the_jobs_it_has_run_longest_and_how_many_more(tab: Tab, house: House) -> None:
+    house.q.beat("w1", about='{"running": 1200, "lines": ["*:2000"]}')
+    house.q.enqueue_many([tenure.NewJob(kind="work") for _ in range(8)])
+    ran = [house.q.claim(worker="w1")[0].id for _ in range(8)]
+    row = tab.go("workers").locator("tbody tr")
+    expect(row.locator("[data-left]")).to_have_text("+1,194")
+    shown = [str(one.get_attribute("title")) for one in row.locator("td").last.locator("a").all()]
+    assert shown == ran[:6]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +285,19 @@ def test_each_span_of_time_is_chosen_by_its_button_and_drawn(tab: Tab, house: Ho
         )
     page = tab.go("overview?span=24h")  # as somebody else was sent it
     expect(spans.locator('[aria-pressed="true"]')).to_have_text("24h")
+
+
+def test_errors_are_shown_of_each_span_and_of_all_that_is_kept(tab: Tab, house: House) -> None:
+    for days, name in ((0, "new"), (3, "days old"), (30, "weeks old")):
+        moment = datetime.now(UTC) - timedelta(days=days)
+        with tenure.open(house.app.url, clock=lambda moment=moment: moment) as q:  # type: ignore[misc]
+            q.add_figures("w1", [], [ErrorTally(name, name, "ValueError", "no", "job", 1, 1)])
+    page = tab.go("errors")
+    spans = page.get_by_role("group", name="Span of time")
+    expect(spans.locator('[aria-pressed="true"]')).to_have_text("24h")
+    for span, many in (("1h", 1), ("7d", 2), ("all", 3), ("6h", 1), ("24h", 1)):
+        spans.get_by_role("button", name=span, exact=True).click()
+        expect(spans.locator('[aria-pressed="true"]')).to_have_text(span)
+        page.wait_for_url(f"**/#/errors?span={span}")
+        expect(page.locator(".group")).to_have_count(many)
+    expect(page.locator(".group .spark")).to_have_attribute("aria-label", re.compile("^1 in the last 24 hours"))  # fmt: skip
