@@ -223,7 +223,7 @@ class ErrorTally(Struct):
 
 
 class ErrorGroup(Struct, frozen=True, kw_only=True):
-    """Failures alike: how many, since when, the words of the last of them, where in the user's own code it failed (`frame`,
+    """Failures alike: how many, since when (as far back as is kept), the words of the last of them, where in the user's own code it failed (`frame`,
     "" where nothing tells) and the job it was, and how many in each hour."""
 
     fingerprint: str

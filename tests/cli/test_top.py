@@ -47,6 +47,25 @@ def test_a_look_for_programs_has_all_of_it(desk: Desk) -> None:
     assert error["frame"] == "mail.py:41 in send"
 
 
+def test_the_jobs_that_have_run_longest_are_told_of_and_how_many_are_left(desk: Desk) -> None:
+    with desk.queue() as q:
+        for number in range(53):
+            q.enqueue("work", priority=1 if number == 52 else 0)
+        [stuck] = q.claim()  # the newest, and the first to run
+        q.claim(52)
+    told = desk.run("top", "--json").json
+    assert (len(told["running"]), told["running"][0]["id"], told["running_left"]) == (50, stuck.id, 3)
+    out = desk.run("top").out
+    assert "… and 3 more" in out
+    with desk.queue() as q:
+        q.settle(stuck, tenure.Done())
+        q.enqueue_many([tenure.NewJob(kind="work") for _ in range(60)])
+        q.claim(60)
+        oldest = min(q.list(tenure.Filter(states=["running"]), limit=200), key=lambda job: job.id).id
+    told = desk.run("top", "--json").json
+    assert (oldest in {one["id"] for one in told["running"]}, told["running_left"]) == (True, 62)
+
+
 def test_without_a_terminal_it_looks_once(desk: Desk) -> None:
     with desk.queue() as q:
         fill(q)
@@ -96,6 +115,19 @@ def test_each_part_has_its_share_of_a_small_screen() -> None:
         "queues": [{"name": f"q{n}", "paused": False, "capped": [], **states, **SPAN} for n in range(40)],
         "workers": [worker], "running": [], "errors": [error] * 9,
     }  # fmt: skip
+    job = {
+        "id": "j",
+        "kind": "k",
+        "queue": "q",
+        "attempt": 1,
+        "seconds": 1.0,
+        "progress": None,
+        "note": None,
+    }
+    some = {**told, "queues": told["queues"][:1], "errors": [], "running": [job] * 4, "running_left": 1_200}  # type: ignore[index]
+    drawn = [line.text for line in lines(some, "sqlite:///x.db", 15)]
+    assert (len(drawn), drawn[-1]) == (15, "… and 1,201 more")
+    assert [line.text for line in lines(some, "sqlite:///x.db", None)][-2:] == [drawn[-2], "… and 1,200 more"]
     drawn = [line.text for line in lines(told, "sqlite:///x.db", 23)]
     assert len(drawn) == 23
     assert [line.split()[0] for line in drawn if line.isupper() or "QUEUE" in line] == [

@@ -221,7 +221,14 @@ def test_failures_alike_are_one_group_over_hours(cq: tenure.Queue, clock: MovedC
     assert (a.count, a.dead, a.sample_id, a.frame) == (7, 1, "job-a", "app/mail.py:4 in send")
     assert (a.first_seen, a.last_seen) == (START, START + timedelta(minutes=90))
     assert a.hours == {START: 3, START + timedelta(hours=1): 4}
-    assert [g.count for g in cq.error_groups(START + timedelta(hours=1))] == [4]
+    [later] = cq.error_groups(START + timedelta(hours=1))
+    assert (later.count, later.dead, later.first_seen) == (4, 0, START)
+    assert later.hours == {START + timedelta(hours=1): 4}
+    [later] = cq.error_groups(START + timedelta(hours=1), hours=START)
+    assert (later.count, later.hours) == (4, {START: 3, START + timedelta(hours=1): 4})
+    b, a = cq.error_groups(START, hours=START + timedelta(hours=1))
+    assert (b.count, b.hours, b.message) == (9, {}, "no")
+    assert (a.count, a.hours) == (7, {START + timedelta(hours=1): 4})
     assert [g.fingerprint for g in cq.error_groups(START, limit=1)] == ["b"]
 
 

@@ -198,3 +198,28 @@ def test_a_filter_may_be_given_generators(q: tenure.Queue) -> None:
     which = tenure.Filter(kinds=(kind for kind in ("a", "b")), ids=iter(wanted))
     assert [job.id for job in q.list(which)] == wanted[::-1]
     assert [job.id for job in q.list(which)] == wanted[::-1]
+
+
+def test_what_runs_is_told_of_the_longest_at_it_first_and_so_many_of_each_worker(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    assert cq.running() == []
+    ran: list[str] = []
+    for worker in ("a", "b", "a", "a"):
+        cq.enqueue("k", priority=len(ran))  # the later it is made, the sooner it would run
+        [claim] = cq.claim(worker=worker, lease="1h")
+        ran.append(claim.id)
+        clock.advance("1s")
+    done = cq.enqueue("done").id
+    [claim] = cq.claim()
+    assert (claim.id, cq.settle(claim, tenure.Done())) == (done, True)
+    cq.enqueue("ready")
+    assert ids(cq.running()) == ran
+    assert ids(cq.running(limit=2)) == ran[:2]
+    assert ids(cq.running(each=1)) == ran[:2]
+    assert ids(cq.running(each=2)) == ran[:3]
+    first = cq.running()[0]
+    assert first == cq.get(ran[0])
+    for name in ("limit", "each"):
+        with pytest.raises(tenure.FieldError, match=name):
+            cq.running(**{name: 0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -62,6 +63,29 @@ def test_failures_alike_are_one_group_with_when_and_how_many(page: Served, house
     assert len(page.get("/api/errors").json["groups"]) == 2
     [group] = page.get("/api/errors", fingerprint="abc").json["groups"]
     assert group["snoozed_until"] > group["last_seen"]
+
+
+def _failed(house: House, ago: timedelta, name: str, count: int = 1) -> None:
+    moment = datetime.now(UTC) - ago
+    with tenure.open(house.app.url, clock=lambda: moment) as q:
+        q.add_figures("w1", [], [ErrorTally(name, "send", "ValueError", f"no {name}", "job", count, count)])
+
+
+def test_a_group_is_as_old_as_it_is_and_its_line_a_day_long_whatever_the_span(
+    page: Served, house: House
+) -> None:
+    for hours, count in ((0, 1), (20, 2), (200, 4)):
+        _failed(house, timedelta(hours=hours), "abc", count)
+    _failed(house, timedelta(days=30), "old", 8)
+    for span, count, line in (("1h", 1, 3), ("24h", 3, 3), ("7d", 3, 3), ("all", 7, 3)):
+        groups = page.get("/api/errors", span=span).json["groups"]
+        assert [one["fingerprint"] for one in groups] == (["abc", "old"] if span == "all" else ["abc"])
+        assert (groups[0]["count"], groups[0]["dead"], sum(groups[0]["spark"])) == (count, count, line), span
+        began = datetime.fromisoformat(groups[0]["first_seen"])
+        assert timedelta(hours=199) < datetime.now(UTC) - began < timedelta(hours=201), span
+    assert (groups[1]["count"], groups[1]["message"], sum(groups[1]["spark"])) == (8, "no old", 0)
+    refused = page.get("/api/errors", span="2h")
+    assert (refused.status, "7d, all" in refused.body.decode()) == (400, True)
 
 
 def test_failures_that_no_worker_counts_are_grouped_too(page: Served, house: House) -> None:

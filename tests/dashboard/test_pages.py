@@ -334,6 +334,16 @@ def test_queues_workers_and_schedules_are_listed(page: Served, house: House) -> 
     assert "9" in schedule["text"]
 
 
+def test_the_jobs_that_each_worker_has_run_longest_are_told_of(page: Served, house: House) -> None:
+    q, ran = house.q, dict[str, list[str]]()
+    for worker in ("old", "busy"):
+        q.beat(worker, about=json.dumps({"running": 9, "lines": ["*:20"]}))
+        q.enqueue_many([tenure.NewJob(kind="work") for _ in range(9)])
+        ran[worker] = [q.claim(worker=worker)[0].id for _ in range(9)]
+    told = {one["id"]: [job["id"] for job in one["jobs"]] for one in page.get("/api/workers").json["workers"]}
+    assert told == {worker: jobs[:7] for worker, jobs in ran.items()}
+
+
 @pytest.mark.parametrize("about", [None, "", "no json", "[1]", '{"lines": [1, "x"], "running": "y"}'])
 def test_a_worker_that_says_something_odd_of_itself_spoils_nothing(light: House, about: str | None) -> None:
     light.q.beat("w1", about=about)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,6 +98,8 @@ def work(q: tenure.Queue) -> None:
     q.count(tenure.Filter(parent=one))
     q.next_due()
     q.pulse()
+    q.running()
+    q.error_groups(datetime.now(UTC))
 
 
 # PostgreSQL
@@ -196,6 +199,7 @@ WHEN_FULL = [
     "unfinished_ids",
     "kin_before",
     "kin_after",
+    "running",
 ]
 HOT = [(filled, name) for filled in FILLED for name in [*ALWAYS, *(WHEN_FULL if filled != "empty" else [])]]
 INDEXES = [
@@ -272,6 +276,19 @@ def test_postgresql_finds_a_flow_s_and_a_parent_s_jobs_by_their_index(
     # A plan for these very values leaves out what is asked for nobody.
     both = {f"{table}_{one}" for table in ("jobs", "finished") for one in ("flow", "parent")}
     assert {f"jobs_{column}", f"finished_{column}"} <= found <= both
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("on_postgres", ["empty", "analyzed when full"], indirect=True)
+def test_postgresql_finds_failures_by_their_hour_and_the_rest_of_a_group_by_its_name(
+    on_postgres: OnPostgres, mode: str
+) -> None:
+    store, ran = on_postgres
+    plan = postgres_plan(store, ran["error_groups"], mode)
+    assert [n for n in plan if n["Node Type"] == "Seq Scan"] == []
+    found = [(n["Index Name"], n["Index Cond"].count(" AND ")) for n in plan if "Index Name" in n]
+    assert found.count(("error_groups_pkey", 0)) == 1
+    assert sorted(found)[:2] == [("error_groups_fingerprint", 0), ("error_groups_fingerprint", 1)]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -356,6 +373,7 @@ def sqlite_plan(store: SqliteStore, statement: Statement) -> list[str]:
             "unfinished_ids",
             {"tenure_jobs_ready", "tenure_jobs_scheduled", "tenure_jobs_waiting", "tenure_jobs_lease"},
         ),
+        ("running", {"INTEGER PRIMARY KEY", "tenure_jobs_lease"}),
     ],
 )
 def test_sqlite_reaches_jobs_by_the_index_made_for_it(
@@ -377,3 +395,14 @@ def test_sqlite_reaches_jobs_by_the_index_made_for_it(
 def test_sqlite_sorts_nothing_for_a_claim(on_sqlite: OnSqlite) -> None:
     store, ran = on_sqlite
     assert [line for line in sqlite_plan(store, ran["claim"]) if "TEMP B-TREE" in line] == []
+
+
+def test_sqlite_finds_failures_by_their_hour_and_the_rest_of_a_group_by_its_name(on_sqlite: OnSqlite) -> None:
+    store, ran = on_sqlite
+    plan = sqlite_plan(store, ran["error_groups"])
+    assert sorted(line for line in plan if line.startswith(("SEARCH", "SCAN"))) == [
+        "SCAN t",
+        "SEARCH e USING PRIMARY KEY (hour>?)",
+        "SEARCH f USING INDEX tenure_error_groups_fingerprint (fingerprint=?)",
+        "SEARCH g USING INDEX tenure_error_groups_fingerprint (fingerprint=? AND hour>?)",
+    ]

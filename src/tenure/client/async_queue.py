@@ -200,6 +200,7 @@ class AsyncQueue:
     next_due = asynchronous(Verbs.next_due)
     beat = asynchronous(Verbs.beat)
     leave = asynchronous(Verbs.leave)
+    running = asynchronous(Verbs.running)
     workers = asynchronous(Verbs.workers)
     schedule = asynchronous(Verbs.schedule)
     unschedule = asynchronous(Verbs.unschedule)

@@ -59,15 +59,24 @@ class FigureVerbs:
         return Call(lambda _: sampled.sample(now=now), promises=False)
 
     def error_groups(
-        self, since: datetime, *, limit: int = 200, fingerprint: str | None = None
+        self,
+        since: datetime,
+        *,
+        limit: int = 200,
+        fingerprint: str | None = None,
+        hours: datetime | None = None,
     ) -> Call[ErrorGroups]:
         """Failures alike since the hour that `since` is in, most frequent first, each with how many there were in every hour.
 
-        With `fingerprint`, the group of that name alone.
+        When it was first seen is told as far back as groups are kept, whatever `since` is. The hours are those from `since`, or
+        from `hours`. With `fingerprint`, the group of that name alone.
         """
         first, most = to_micros(since, "since"), limit_of(limit)
+        told = None if hours is None else to_micros(hours, "hours")
         name = None if fingerprint is None else check_name(fingerprint, "fingerprint")
-        return Call(lambda _: figures.error_groups(first, limit=most, fingerprint=name), reads=True)
+        return Call(
+            lambda _: figures.error_groups(first, limit=most, fingerprint=name, hours=told), reads=True
+        )
 
     def add_figures(
         self, source: str, tallies: Iterable[Tally] = (), errors: Iterable[ErrorTally] = ()

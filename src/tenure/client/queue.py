@@ -162,6 +162,7 @@ class Queue:
     next_due = synchronous(Verbs.next_due)
     beat = synchronous(Verbs.beat)
     leave = synchronous(Verbs.leave)
+    running = synchronous(Verbs.running)
     workers = synchronous(Verbs.workers)
     schedule = synchronous(Verbs.schedule)
     unschedule = synchronous(Verbs.unschedule)

@@ -86,6 +86,7 @@ Answers = list[Enqueued]
 Truths = list[bool]
 Pairs = list[tuple[Claim, Outcome]]
 Attempts = list[Attempt]
+JobsSeen = list[JobSeen]
 Workers = list[WorkerSeen]
 Counts = dict[str, dict[str, int]]
 Pauses = dict[str, datetime]
@@ -543,6 +544,15 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         """A worker says goodbye."""
         name = worker_of(worker)
         return Call(lambda _: presence.leave(name))
+
+    def running(self, *, limit: int = 100, each: int | None = None) -> Call[JobsSeen]:
+        """Jobs that run, those that have run longest first; with `each`, at most so many of each worker.
+
+        It looks at up to 10,000 that run; where there are more, at those whose leases end first.
+        """
+        most = limit_of(limit)
+        share = most if each is None else check_whole(each, "each", 1, MAX_LIMIT)
+        return Call(lambda _: views.running(limit=most, each=share, look=MAX_LIMIT), reads=True)
 
     def workers(self) -> Call[Workers]:
         """Workers that have been seen lately."""

@@ -88,25 +88,30 @@ def _add(found: dict[tuple[int, str, str], Tally], at: int, row: Sequence[Any]) 
     tally.ran.add_text(ran)
 
 
-def error_groups(since: int, *, limit: int, fingerprint: str | None) -> Plan[list[ErrorGroup]]:
-    """The most frequent failures since the hour that `since` is in, most frequent first; or those of one name."""
-    params = {"since": since // _HOUR, "limit": limit, "fingerprint": fingerprint}
+def error_groups(
+    since: int, *, limit: int, fingerprint: str | None, hours: int | None
+) -> Plan[list[ErrorGroup]]:
+    """The most frequent failures since the hour that `since` is in, most frequent first; or those of one name.
+
+    They are told hour by hour from the hour that `hours` is in; None: since then.
+    """
+    first = (since if hours is None else hours) // _HOUR
+    params = {"since": since // _HOUR, "limit": limit, "fingerprint": fingerprint, "hours": first}
     answer = yield Statement("error_groups", params, alone=True, reads=True)
     by_name: dict[str, list[Sequence[Any]]] = {}
     for row in answer.rows:
         by_name.setdefault(row[0], []).append(row)
-    groups = [_group(name, rows) for name, rows in by_name.items()]
+    groups = [_group(name, rows, first) for name, rows in by_name.items()]
     return sorted(groups, key=lambda g: (-g.count, g.fingerprint))
 
 
-def _group(fingerprint: str, rows: Sequence[Sequence[Any]]) -> ErrorGroup:
+def _group(fingerprint: str, rows: Sequence[Sequence[Any]], first: int) -> ErrorGroup:
     """One group of its hours, the latest last."""
-    _, _, _, _, kind, error_kind, message, sample_id, _, last_seen, frame = rows[-1]
+    _, _, _, kind, error_kind, message, sample_id, last_seen, frame, count, dead, first_seen = rows[-1]
     return ErrorGroup(
         fingerprint=fingerprint, kind=kind, error_kind=error_kind, message=message, sample_id=sample_id,
-        count=sum(row[2] for row in rows), dead=sum(row[3] for row in rows),
-        first_seen=from_micros(rows[0][8]), last_seen=from_micros(last_seen),
-        hours={from_micros(row[1] * _HOUR): row[2] for row in rows}, frame=frame,
+        count=count, dead=dead, first_seen=from_micros(first_seen), last_seen=from_micros(last_seen),
+        hours={from_micros(row[1] * _HOUR): row[2] for row in rows if row[1] >= first}, frame=frame,
     )  # fmt: skip
 
 

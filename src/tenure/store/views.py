@@ -21,6 +21,7 @@ __all__ = [
     "next_due",
     "paused",
     "request",
+    "running",
     "workers",
 ]
 
@@ -102,6 +103,13 @@ def paused() -> Plan[dict[str, datetime]]:
     """The queues that are paused, and since when."""
     answer = yield Statement("paused", {}, alone=True, reads=True)
     return {name: from_micros(since) for name, since in answer.rows}
+
+
+def running(*, limit: int, each: int, look: int) -> Plan[list[JobSeen]]:
+    """The jobs that have run longest, so many of each worker; looking at so many that run."""
+    params = {"limit": limit, "each": each, "look": look}
+    answer = yield Statement("running", params, alone=True, reads=True)
+    return [JobSeen.of(row) for row in answer.rows]
 
 
 def workers(*, now: int | None, alive: int = ALIVE) -> Plan[list[WorkerSeen]]:

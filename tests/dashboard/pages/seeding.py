@@ -27,11 +27,11 @@ class Seeded:
     hook: str
 
 
-def seed(house: House, words: str = "the server did not answer") -> Seeded:
+def seed(house: House, words: str = "the server did not answer", error_kind: str = "TimeoutError") -> Seeded:
     """Through the store's own verbs, so that it is there at once; `words` stand in every field that takes them."""
     q = house.q
     for number in range(3):
-        dead = _fail(q, q.enqueue("send_email", {"to": f"a{number}@b.c", "text": words}, queue="mail", max_attempts=1).id, words)  # fmt: skip
+        dead = _fail(q, q.enqueue("send_email", {"to": f"a{number}@b.c", "text": words}, queue="mail", max_attempts=1).id, words, error_kind)  # fmt: skip
     done = _done(q, q.enqueue("resize", {"text": words}, queue="pictures", tags=["vip"]).id, {"said": words})
     parent = q.enqueue("import_all", {"n": 2}, queue="imports", flow="night-import").id
     _done(q, parent, None)
@@ -63,9 +63,9 @@ def _done(q: tenure.Queue, job_id: str, result: Any) -> str:
     return job_id
 
 
-def _fail(q: tenure.Queue, job_id: str, words: str) -> str:
+def _fail(q: tenure.Queue, job_id: str, words: str, error_kind: str) -> str:
     assert q.settle(
         _claim(q, job_id),
-        tenure.Fail(words, kind="TimeoutError", traceback=f"{TRACE}TimeoutError: {words}\n"),
+        tenure.Fail(words, kind=error_kind, traceback=f"{TRACE}{error_kind}: {words}\n"),
     )
     return job_id

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, expect
 
 import tenure
+from tenure.gateway.lately import SOURCES, note_of
 from tests.dashboard.house import VIEWER, House
 from tests.dashboard.pages.seeding import seed
 from tests.dashboard.pages.tab import Tab, opened
@@ -35,12 +37,18 @@ def _told(q: tenure.Queue) -> list[str]:
     q.progress(claim, 0.5, image)
     gone = q.enqueue("told", delay="1h").id
     q.cancel(gone, script)
-    return [f"job/{runs}", f"job/{gone}"]
+    made = q.enqueue(svg, parent=runs, delay="1h").id
+    minute = int(time.time())
+    for slug in CORPUS:
+        seen = {"at": minute, "status": 401, "reason": slug, "rejects": {str(minute // 60): {slug: 1}}}
+        q.set_note(note_of(slug), json.dumps(seen))
+    q.set_note(SOURCES, json.dumps(CORPUS))
+    return [f"job/{runs}", f"job/{gone}", f"chain/{made}", "webhooks"]
 
 
 def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None:
     words = " ".join(CORPUS)
-    seeded = seed(house, words)
+    seeded = seed(house, words, CORPUS[1])
     for bad in CORPUS:
         job = house.q.enqueue(bad[:60], {bad: bad}, queue=bad[:60], tags=[bad[:60]], group=bad[:60], flow=bad[:60], unique=bad, delay="1h")  # fmt: skip
     house.q.schedule(CORPUS[1][:60], "0 3 * * *", CORPUS[0][:60], {"bad": CORPUS[2]})
@@ -57,10 +65,19 @@ def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None
         assert page.locator('a[href^="javascript"]').count() == 0, route
     page = tab.go(f"job/{seeded.dead}")
     expect(page.locator("pre.trace")).to_contain_text("<img src=x onerror=window.hurt=1>")
+    expect(tab.go("errors").locator(".group .err").first).to_have_text(CORPUS[1])
+    expect(tab.go("webhooks").locator("tbody tr")).to_have_count(len(CORPUS))
+    expect(page.locator("tbody b").first).to_have_text(min(CORPUS))
+    for bad in CORPUS:
+        page = tab.go("jobs")
+        page.locator("#filter").fill(f'kind:"{bad[:9]}' if '"' not in bad[:9] else "kind:")
+        expect(page.locator(".offers")).to_contain_text(bad[:60].replace('"', '\\"'))
+        _harmless(page)
+        page.locator("#filter").fill("")
 
 
 def _harmless(page: Page) -> None:
-    made = ", ".join(f"{where} {what}" for where in ("dialog", ".toasts") for what in ("img", "iframe", "script", "svg", "[onerror]", "[onload]"))  # fmt: skip
+    made = ", ".join(f"{where} {what}" for where in ("dialog", ".toasts", ".offers") for what in ("img", "iframe", "script", "svg", "[onerror]", "[onload]"))  # fmt: skip
     assert page.locator(made).count() == 0
     assert page.locator('a[href^="javascript"]').count() == 0
     assert page.evaluate("window.hurt") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import tenure
 import tenure.gateway
+from tenure.figures import ErrorTally, Histogram, Tally
 from tests.dashboard.house import House
 from tests.dashboard.pages.seeding import seed
 from tests.dashboard.pages.tab import DESKTOP, PHONE, Tab, opened
@@ -41,6 +43,16 @@ def test_a_worker_is_shown_with_its_memory_and_its_version(tab: Tab, house: Hous
         )
     finally:
         worker.stop()
+
+
+def test_a_worker_is_shown_with_the_jobs_it_has_run_longest_and_how_many_more(tab: Tab, house: House) -> None:
+    house.q.beat("w1", about='{"running": 1200, "lines": ["*:2000"]}')
+    house.q.enqueue_many([tenure.NewJob(kind="work") for _ in range(8)])
+    ran = [house.q.claim(worker="w1")[0].id for _ in range(8)]
+    row = tab.go("workers").locator("tbody tr")
+    expect(row.locator("[data-left]")).to_have_text("+1,194")
+    shown = [str(one.get_attribute("title")) for one in row.locator("td").last.locator("a").all()]
+    assert shown == ran[:6]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +103,13 @@ def test_the_overview_draws_how_it_went_and_leads_from_each_number_to_what_it_co
         tab.clean()
 
 
-def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, light: House) -> None:
-    @light.app.job
+def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, house: House) -> None:
+    @house.app.job
     async def on_event(event: dict[str, object]) -> None:
         pass
 
-    gateway = tenure.gateway.asgi(light.app, {"inline_secrets": True, "sources": [settings_of("telegram")]})
-    behind, served = Gateway(gateway), light.serve(gateway=gateway)
+    gateway = tenure.gateway.asgi(house.app, {"inline_secrets": True, "sources": [settings_of("telegram")]})
+    behind, served = Gateway(gateway), house.serve(gateway=gateway)
     try:
         for number in (1, 2, 2):
             body = body_of("telegram", update_id=number)
@@ -118,7 +130,7 @@ def test_webhooks_that_a_gateway_answered_are_shown_by_source(browser: Browser, 
             tab.clean()
     finally:
         behind.close()
-    served = light.serve()  # with no gateway but the notes of the one that left
+    served = house.serve()  # with no gateway but the notes of the one that left
     with opened(browser, f"http://127.0.0.1:{served.port}") as tab:
         row = tab.go("webhooks").locator("tbody tr")
         expect(row.locator("td")).to_have_text(["telegram", re.compile("ago|now"), "200", re.compile("ago|now"), "no signature 1"])  # fmt: skip
@@ -233,5 +245,59 @@ def test_a_match_far_back_is_looked_for_until_it_is_found(
     house.q.enqueue_many([tenure.NewJob(kind="common") for _ in range(60)])
     page = tab.go("jobs?q=kind:rare")
     expect(page.locator(f'tr[data-id="{far}"]')).to_be_visible()
+    near = house.q.enqueue("rare").id  # above what was found far back
+    expect(page.locator(f'tr[data-id="{near}"]')).to_be_visible()
+    page.get_by_role("link", name="Older").click()
+    expect(page.locator(f'tr[data-id="{far}"]')).to_be_visible()
     page = tab.go("jobs?q=kind:none")
     expect(page.locator(".empty")).to_contain_text("No job matches")
+    first = house.q.enqueue("none").id
+    expect(page.locator(f'tr[data-id="{first}"]')).to_be_visible()
+    house.q.cancel(first)
+    house.q.purge(tenure.Filter(kinds=["none"]))
+    expect(page.locator(".empty")).to_contain_text("No job matches")
+    second = house.q.enqueue("none").id
+    expect(page.locator(f'tr[data-id="{second}"]')).to_be_visible()
+
+
+def _drawn(page: Page) -> list[str]:
+    found: list[str] = page.locator(".chart canvas").evaluate_all("all => all.map((one) => one.toDataURL())")
+    return found
+
+
+def test_each_span_of_time_is_chosen_by_its_button_and_drawn(tab: Tab, house: House) -> None:
+    house.q.add_figures("w1", [Tally("mail", "send", 90, 10, 2, Histogram([0.5] * 90), Histogram([2.0] * 90))])  # fmt: skip
+    house.q.enqueue("send", queue="mail")
+    house.q.sample()
+    page = tab.go("overview")
+    spans = page.get_by_role("group", name="Span of time")
+    expect(page.locator(".chart canvas")).to_have_count(7)
+    expect(spans.locator('[aria-pressed="true"]')).to_have_text("1h")
+    for span in ("5m", "6h", "24h", "7d", "1h"):
+        before = _drawn(page)
+        with page.expect_response(lambda answer, span=span: f"/api/overview?span={span}" in answer.url):  # type: ignore[misc]
+            spans.get_by_role("button", name=span, exact=True).click()
+        expect(spans.locator('[aria-pressed="true"]')).to_have_text(span)
+        page.wait_for_url(f"**/#/overview?span={span}")
+        page.wait_for_function(
+            "before => { const all = [...document.querySelectorAll('.chart canvas')]; return all.length === before.length && all.every((one, at) => one.toDataURL() !== before[at]); }",
+            arg=before,
+        )
+    page = tab.go("overview?span=24h")  # as somebody else was sent it
+    expect(spans.locator('[aria-pressed="true"]')).to_have_text("24h")
+
+
+def test_errors_are_shown_of_each_span_and_of_all_that_is_kept(tab: Tab, house: House) -> None:
+    for days, name in ((0, "new"), (3, "days old"), (30, "weeks old")):
+        moment = datetime.now(UTC) - timedelta(days=days)
+        with tenure.open(house.app.url, clock=lambda moment=moment: moment) as q:  # type: ignore[misc]
+            q.add_figures("w1", [], [ErrorTally(name, name, "ValueError", "no", "job", 1, 1)])
+    page = tab.go("errors")
+    spans = page.get_by_role("group", name="Span of time")
+    expect(spans.locator('[aria-pressed="true"]')).to_have_text("24h")
+    for span, many in (("1h", 1), ("7d", 2), ("all", 3), ("6h", 1), ("24h", 1)):
+        spans.get_by_role("button", name=span, exact=True).click()
+        expect(spans.locator('[aria-pressed="true"]')).to_have_text(span)
+        page.wait_for_url(f"**/#/errors?span={span}")
+        expect(page.locator(".group")).to_have_count(many)
+    expect(page.locator(".group .spark")).to_have_attribute("aria-label", re.compile("^1 in the last 24 hours"))  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -435,14 +436,15 @@ def test_the_most_frequent_failures(bench: Workbench) -> None:
             "error_kind": "E",
             "message": "m",
             "sample_id": uid(1),
-            "first_seen": 0,
-            "last_seen": 0,
-            "dead": 0,
+            "first_seen": hour * 10,
+            "last_seen": hour * 10 + 5,
+            "dead": count - 1,
             "frame": "",
         }
         bench.put("error_groups", hour=hour, fingerprint=name, count=count, **told)
 
     for hour, name, count in (
+        (2, "old", 900),
         (1, "old", 900),
         (5, "often", 5),
         (4, "often", 5),
@@ -452,15 +454,51 @@ def test_the_most_frequent_failures(bench: Workbench) -> None:
     ):
         group(hour, name, count)
 
-    def found(limit: int, only: str | None = None) -> list[tuple[str, int]]:
-        return [
-            (row[0], row[1]) for row in bench.ask("error_groups", since=4, limit=limit, fingerprint=only).rows
-        ]
+    def asked(limit: int, only: str | None = None, *, since: int = 4, hours: int = 4) -> list[Any]:
+        rows = bench.ask("error_groups", since=since, limit=limit, fingerprint=only, hours=hours).rows
+        return [tuple(row) for row in rows]
+
+    def found(limit: int, only: str | None = None, **when: int) -> list[tuple[str, int]]:
+        return [(row[0], row[1]) for row in asked(limit, only, **when)]
 
     assert found(1) == [("often", 4), ("often", 5)]
     assert sorted(found(2)) == [("a", 5), ("often", 4), ("often", 5)]
     assert [hour for _, hour in found(9)] == [4, 4, 5, 5, 5]
     assert found(9, "b") == [("b", 5)]
+    # The sums are of all hours since then, whichever of them are told one by one; the beginning is that of all hours.
+    assert [row[9:] for row in asked(1, hours=5)] == [(10, 8, 40)]
+    assert [row[9:] for row in asked(9, "old")] == [(1, 0, 10)]
+    assert found(9, "old", hours=2) == [("old", 2), ("old", 4)]
+    assert found(9, "often", hours=5) == [("often", 5)]
+    # Of what has not failed since, the last hour alone.
+    assert found(9, "old", since=1, hours=5) == [("old", 4)]
+    assert found(9, "old", since=1, hours=4) == [("old", 4)]
+    assert [row[9:] for row in asked(9, "old", since=1, hours=5)] == [(1_801, 1_798, 10)]
+
+
+def test_what_has_run_longest(bench: Workbench) -> None:
+    bench.job(9, "ready")
+    for n, worker, started, lease in (
+        (1, "a", 30, 100),
+        (2, "a", 10, 400),
+        (3, "b", 10, 200),
+        (4, "a", 20, 300),
+        (5, "a", 5, 900),
+        (6, "c", 50, 500),
+        (7, "c", 50, 450),
+    ):
+        bench.job(n, "running", worker=worker, started_at=started, lease_until=lease)
+
+    def found(limit: int = 9, each: int = 9, look: int = 9) -> list[int]:
+        rows = bench.ask("running", limit=limit, each=each, look=look).rows
+        return [[uid(n) for n in range(10)].index(row[0]) for row in rows]
+
+    assert found() == [5, 2, 3, 4, 1, 6, 7]
+    assert found(limit=2) == [5, 2]
+    assert found(each=1) == [5, 3, 6]
+    assert found(each=2) == [5, 2, 3, 6, 7]
+    assert found(look=4) == [2, 3, 4, 1]
+    assert found(look=4, each=1) == [2, 3]
 
 
 def test_the_next_dead_job_either_way(bench: Workbench) -> None:

@@ -30,6 +30,8 @@ class Line(NamedTuple):
 class _Part(NamedTuple):
     header: Sequence[str]
     rows: list[tuple[list[str], str]]
+    left: int = 0
+    """How many more there are that nobody told of."""
 
 
 def lines(told: dict[str, Any], place: str, height: int | None) -> list[Line]:
@@ -39,11 +41,11 @@ def lines(told: dict[str, Any], place: str, height: int | None) -> list[Line]:
     parts = [
         _Part(_QUEUES, list(_queues(told)) or [(["there are no jobs"], "")]),
         _Part(_WORKERS, list(_workers(told, at))),
-        _Part(_RUNNING, list(_running(told))),
+        _Part(_RUNNING, list(_running(told)), told.get("running_left", 0)),
         _Part(_ERRORS, list(_errors(told, at))),
     ]
     parts = [part for part in parts if part.rows]
-    counts = [len(part.rows) for part in parts]
+    counts = [len(part.rows) + (part.left > 0) for part in parts]
     room = counts if height is None else _shared(counts, height - len(head) - 2 * len(parts))
     drawn = head
     for part, most in zip(parts, room, strict=True):
@@ -112,14 +114,15 @@ def _errors(told: dict[str, Any], at: datetime) -> Iterator[tuple[list[str], str
 def _table(part: _Part, most: int) -> Iterator[Line]:
     """Its header and as many lines as it may have; numbers stand to the right."""
     rows = [([plain(cell) for cell in cells], paint) for cells, paint in part.rows]
-    shown = rows if len(rows) <= most else rows[: max(most - 1, 0)]
+    shown = rows if len(rows) + (part.left > 0) <= most else rows[: max(most - 1, 0)]
     whole = [cells for cells, _ in shown if len(cells) == len(part.header)]
     widths = [max(len(cells[n]) for cells in (part.header, *whole)) for n in range(len(part.header))]
     yield Line(_row(part.header, part.header, widths), "bold")
     for cells, paint in shown:
         yield Line(_row(cells, part.header, widths) if cells in whole else cells[0], paint)
-    if len(shown) < len(rows) and most > 0:
-        yield Line(f"… and {len(rows) - len(shown)} more")
+    left = len(rows) - len(shown) + part.left
+    if left and most > 0:
+        yield Line(f"… and {number(left)} more")
 
 
 def _row(cells: Iterable[str], header: Sequence[str], widths: Sequence[int]) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tenure.cli.desk.workers import said_by
 from tenure.figures import Histogram, Rollup
-from tenure.filters import Filter
 
 if TYPE_CHECKING:
     from tenure.client.queue import Queue
@@ -22,7 +21,6 @@ __all__ = ["look"]
 _STATES: Final = ("ready", "running", "scheduled", "waiting")
 _CAP: Final = 10_000
 _RUNNING: Final = 50
-_LOOK: Final = 5_000
 _ERRORS: Final = 20
 _MINUTE: Final = timedelta(minutes=1)
 _BACK: Final = 4
@@ -49,6 +47,9 @@ def look(queue: Queue) -> dict[str, Any]:
         }
         for name in names
     ]
+    running = _running(queue, pulse.at)
+    # Fewer than were asked for are all of them, whatever was counted a moment before.
+    left = sum(one["running"] for one in queues) - len(running) if len(running) == _RUNNING else 0
     summed = ("done_per_second", "failed_per_second")
     return {
         "at": pulse.at.isoformat(),
@@ -62,7 +63,8 @@ def look(queue: Queue) -> dict[str, Any]:
         },
         "queues": queues,
         "workers": _workers(queue),
-        "running": _running(queue, pulse.at),
+        "running": running,
+        "running_left": max(left, 0),
         "errors": _errors(queue, pulse.at),
     }
 
@@ -107,14 +109,13 @@ def _workers(queue: Queue) -> list[dict[str, Any]]:
 
 
 def _running(queue: Queue, at: datetime) -> list[dict[str, Any]]:
-    """The newest of the jobs that run, the longest at it first."""
-    jobs = queue.list(Filter(states=["running"]), limit=_RUNNING, look=_LOOK)
+    """The jobs that have run longest, these first."""
     return [
         {
             "id": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempt, "worker": job.worker,
             "seconds": _since(job, at), "progress": job.progress, "note": job.progress_note,
         }
-        for job in sorted(jobs, key=lambda one: one.started_at or at)
+        for job in queue.running(limit=_RUNNING)
     ]  # fmt: skip
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tenure.dashboard.desk import LOOK, Asked
+from tenure.dashboard.desk import Asked
 from tenure.dashboard.present import about, picture
 from tenure.dashboard.rows import row_of, when
-from tenure.filters import Filter
 
 __all__ = ["workers"]
 
-_RUNNING: Final = 200
+_RUNNING: Final = 500
+_EACH: Final = 7
+"""Of each worker; one more than is shown."""
 _FRESH: Final = 1.0
 
 
 async def workers(asked: Asked) -> dict[str, Any]:
-    """Each with what it says of itself, and the newest of the jobs that it runs."""
-    queue, which = await asked.desk.queue(), Filter(states=["running"])
+    """Each with what it says of itself, and those of the jobs that it runs which have run longest."""
+    queue = await asked.desk.queue()
     seen, running = await asyncio.gather(
         picture(asked.desk),
-        asked.desk.kept("running", _FRESH, lambda: queue.list(which, limit=_RUNNING, look=LOOK)),
+        asked.desk.kept("running", _FRESH, lambda: queue.running(limit=_RUNNING, each=_EACH)),
     )
     rows = []
     for worker in seen["workers"]:

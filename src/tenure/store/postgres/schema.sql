@@ -43,6 +43,7 @@ TABLE tenure.error_groups WITH fillfactor=70
     last_seen bigint NOT NULL
     frame text NOT NULL
     CONSTRAINT error_groups_pkey PRIMARY KEY (hour, fingerprint)
+CREATE INDEX error_groups_fingerprint ON tenure.error_groups USING btree (fingerprint, hour)
 CREATE UNIQUE INDEX error_groups_pkey ON tenure.error_groups USING btree (hour, fingerprint)
 
 TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1

@@ -40,6 +40,8 @@ CREATE TABLE tenure_error_groups (
     PRIMARY KEY (hour, fingerprint)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX tenure_error_groups_fingerprint ON tenure_error_groups (fingerprint, hour);
+
 CREATE TABLE tenure_hooks (
     kind         TEXT NOT NULL,
     hook         TEXT NOT NULL,

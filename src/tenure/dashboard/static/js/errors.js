@@ -9,7 +9,7 @@ import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, Spans, Spark, When } from "./parts.js";
 import { go, href, jobHref, jobsHref, quoted } from "./route.js";
 
-const SPANS = ["1h", "6h", "24h", "7d"];
+const SPANS = ["1h", "6h", "24h", "7d", "all"];
 
 // The dead jobs of a group, and no others.
 export const filterOf = (group) => `state:dead fingerprint:${group.fingerprint}`;
@@ -64,5 +64,5 @@ export function Errors({ params, operator }) {
   const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
     ${params.fingerprint && html`<p class="faint" data-only>One group alone. <a href=${href("errors", { span })}>All errors</a></p>`}
-    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure in the last ${span}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure ${span === "all" ? "that is still kept" : `in the last ${span}`}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
 }

@@ -49,6 +49,10 @@ export function Jobs({ params, operator }) {
   const load = useLoad(`jobs${query({ q, before: from || params.before, limit: 100 })}`, { every: 1000, idle: 5000 });
   const further = load.data && load.data.jobs.length === 0 && load.data.before;
   useEffect(() => { if (further) seek(further); }, [further]);
+  // Meanwhile something newer may match: where it was begun is looked at as well, and shown once there is something.
+  const head = useLoad(from ? `jobs${query({ q, before: params.before, limit: 1 })}` : null, { every: 1000, idle: 5000 });
+  const newer = Boolean(from && head.data && head.data.jobs.length);
+  useEffect(() => { if (newer) seek(null); }, [newer]);
   const rows = load.data ? load.data.jobs : [];
   const { chosen, pick, none, all } = useChosen(rows, q);
   const { named, point, step } = usePointer(rows.map((row) => row.id), `${q} ${params.before}`);

@@ -76,12 +76,12 @@ export function useLive() {
 }
 
 // What `path` answers, asked again on a beat (at most every `every` ms) and when the last answer is `idle` ms old. The last
-// answer stays while the next is fetched, and when it fails.
+// answer stays while the next is fetched, and when it fails; with no path it is forgotten.
 export function useLoad(path, { every = 1000, idle = 10000 } = {}) {
   const [got, set] = useState({ path: null, data: null, error: null });
   const reload = useRef(() => {});
   useEffect(() => {
-    if (path === null) return undefined;
+    if (path === null) return set({ path: null, data: null, error: null });
     const control = new AbortController();
     let timer = 0, busy = false, wanted = false, last = 0, over = false;
     const load = async () => {

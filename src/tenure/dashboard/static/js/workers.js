@@ -8,13 +8,14 @@ const list = (given) => (Array.isArray(given) ? given.map(text).join(", ") : tex
 
 function Row({ one }) {
   const running = one.jobs || [], said = one.about || {}, busy = Math.max(one.busy || 0, running.length);
+  const shown = running.slice(0, 6), left = busy - shown.length;
   const made = [said.version && `tenure ${text(said.version)}`, said.python && `Python ${text(said.python)}`].filter(Boolean).join(", ");
   return html`<tr><td class="who" title=${text(one.id)}><div class="clip mono">${text(one.id)}</div><div class="faint" data-version>${made && `${made}, `}<span class="whole" data-started>started <${When} at=${one.started_at} /></span></div></td>
     <td class="r num">${count(busy)} / ${one.slots ? count(one.slots) : "–"}</td><td>${one.slots > 0 && html`<meter min="0" max=${one.slots} value=${busy}></meter>`}</td>
     <td class="clip narrow" title=${list(one.queues)}>${list(one.queues) || "any"}</td><td class="clip narrow" title=${list(one.kinds)}>${list(one.kinds) || "any"}</td><td class="num"><${When} at=${one.seen_at} /></td>
     <td class="r num" data-memory>${bytes(said.rss)}</td>
     <td class="r num">${count(said.waiting)}</td><td class="r num">${said.stuck ? html`<span class="err">${count(said.stuck)}</span>` : count(said.stuck)}</td><td class="r num">${count(said.ended)}</td>
-    <td>${running.slice(0, 6).map((job) => html`<${JobLink} id=${job.id} /> `)}${running.length > 6 && html`<span class="faint">+${running.length - 6}</span>`}</td></tr>`;
+    <td>${shown.map((job) => html`<${JobLink} id=${job.id} /> `)}${left > 0 && html`<span class="faint" data-left>+${count(left)}</span>`}</td></tr>`;
 }
 
 export function Workers() {

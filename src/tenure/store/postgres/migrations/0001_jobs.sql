@@ -234,6 +234,7 @@ CREATE TABLE tenure.error_groups (
     frame       text NOT NULL,
     PRIMARY KEY (hour, fingerprint)
 ) WITH (fillfactor = 70);
+CREATE INDEX error_groups_fingerprint ON tenure.error_groups (fingerprint, hour);
 
 CREATE VIEW tenure.readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,

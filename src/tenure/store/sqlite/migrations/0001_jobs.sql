@@ -181,6 +181,7 @@ CREATE TABLE tenure_error_groups (
     frame       TEXT NOT NULL,
     PRIMARY KEY (hour, fingerprint)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tenure_error_groups_fingerprint ON tenure_error_groups (fingerprint, hour);
 
 CREATE VIEW tenure_readable AS
 SELECT id, seq, state, kind, queue, -rank AS priority, attempt, max_attempts, crashes, epoch, worker, reason, error,
