@@ -586,12 +586,12 @@ def test_the_pulse_counts_up_to_its_cap(bench: Workbench) -> None:
         ("paused", "r"): 1, ("paused", "s"): 0,
     }  # fmt: skip
     assert pulse(9) == always | {
-        ("ready", one): 3, ("running", "u"): 2, ("running", "v"): 1, ("running", "a"): 1, ("scheduled", "s\x1fk"): 2, ("scheduled", "r\x1fk"): 1,
-        ("waiting", "w\x1fk"): 2, ("waiting", "x\x1fk"): 1, ("overdue_leases", ""): 2, ("overdue_scheduled", ""): 2,
+        ("ready", one): 3, ("running", "u"): 2, ("running", "v"): 1, ("running", "a"): 1, ("scheduled", lane_of("s", "k", 0)): 2, ("scheduled", lane_of("r", "k", 0)): 1,
+        ("waiting", lane_of("w", "k", 0)): 2, ("waiting", lane_of("x", "k", 0)): 1, ("overdue_leases", ""): 2, ("overdue_scheduled", ""): 2,
         ("dead", "f"): 1, ("dead", "g"): 2,
     }  # fmt: skip
     assert pulse(1) == always | {
-        ("ready", one): 1, ("running", "v"): 1, ("scheduled", "r\x1fk"): 1, ("waiting", "x\x1fk"): 1, ("overdue_leases", ""): 1,
+        ("ready", one): 1, ("running", "v"): 1, ("scheduled", lane_of("r", "k", 0)): 1, ("waiting", lane_of("x", "k", 0)): 1, ("overdue_leases", ""): 1,
         ("overdue_scheduled", ""): 1, ("dead", "f"): 1,
     }  # fmt: skip
 

@@ -28,13 +28,13 @@ UNION ALL
 SELECT 'running', r.queue, count(*) FROM (
     SELECT j.queue FROM tenure.jobs j WHERE j.lease_until > 0 ORDER BY j.lease_until LIMIT :cap::bigint) r GROUP BY r.queue
 UNION ALL
-SELECT 'scheduled', s.queue || chr(31) || s.kind, count(*) FROM (
-    SELECT j.queue, j.kind FROM tenure.jobs j WHERE j.state = 'scheduled' AND j.run_at > 0
-    ORDER BY j.run_at LIMIT :cap::bigint) s GROUP BY s.queue, s.kind
+SELECT 'scheduled', s.lane, count(*) FROM (
+    SELECT j.lane FROM tenure.jobs j WHERE j.state = 'scheduled' AND j.run_at > 0
+    ORDER BY j.run_at LIMIT :cap::bigint) s GROUP BY s.lane
 UNION ALL
-SELECT 'waiting', w.queue || chr(31) || w.kind, count(*) FROM (
-    SELECT j.queue, j.kind FROM tenure.jobs j WHERE j.state = 'waiting' AND j.group_key > ''
-    ORDER BY j.group_key LIMIT :cap::bigint) w GROUP BY w.queue, w.kind
+SELECT 'waiting', w.lane, count(*) FROM (
+    SELECT j.lane FROM tenure.jobs j WHERE j.state = 'waiting' AND j.group_key > ''
+    ORDER BY j.group_key LIMIT :cap::bigint) w GROUP BY w.lane
 UNION ALL
 SELECT 'dead', d.queue, count(*) FROM (
     SELECT f.queue FROM tenure.finished f WHERE f.state = 'dead' ORDER BY f.id LIMIT :cap::bigint) d GROUP BY d.queue

@@ -27,11 +27,11 @@ UNION ALL
 SELECT 'running', queue, count(*) FROM (
     SELECT queue FROM tenure_jobs WHERE lease_until > 0 ORDER BY lease_until LIMIT :cap) GROUP BY queue
 UNION ALL
-SELECT 'scheduled', queue || char(31) || kind, count(*) FROM (
-    SELECT queue, kind FROM tenure_jobs WHERE state = 'scheduled' AND run_at > 0 ORDER BY run_at LIMIT :cap) GROUP BY queue, kind
+SELECT 'scheduled', lane, count(*) FROM (
+    SELECT lane FROM tenure_jobs WHERE state = 'scheduled' AND run_at > 0 ORDER BY run_at LIMIT :cap) GROUP BY lane
 UNION ALL
-SELECT 'waiting', queue || char(31) || kind, count(*) FROM (
-    SELECT queue, kind FROM tenure_jobs WHERE state = 'waiting' AND group_key > '' ORDER BY group_key LIMIT :cap) GROUP BY queue, kind
+SELECT 'waiting', lane, count(*) FROM (
+    SELECT lane FROM tenure_jobs WHERE state = 'waiting' AND group_key > '' ORDER BY group_key LIMIT :cap) GROUP BY lane
 UNION ALL
 SELECT 'dead', queue, count(*) FROM (
     SELECT queue FROM tenure_jobs INDEXED BY tenure_jobs_dead WHERE state = 'dead' AND id > '' ORDER BY id LIMIT :cap) GROUP BY queue
