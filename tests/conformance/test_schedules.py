@@ -382,7 +382,8 @@ def test_schedules_with_a_key_are_fired_and_run_by_hand_at_once(place: Place, cl
     def by_hand(queue: tenure.Queue) -> list[tenure.Enqueued]:
         return [queue.run_schedule(name) for name in reversed(names)]
 
-    at_once([*(partial(fire_all, q) for q in queues[:4]), *(partial(by_hand, q) for q in queues[4:])])
+    fires: list[Any] = [partial(fire_all, q) for q in queues[:4]]
+    at_once([*fires, *(partial(by_hand, q) for q in queues[4:])])
     fire_all(queues[0])
     stored = {job.meta["schedule"]: job.id for job in queues[0].list()}
     assert {seen.name: list(seen.made) for seen in queues[0].schedules()} == {
