@@ -61,14 +61,15 @@ def disk_canary() -> float:
     return statistics.median(spent)
 
 
-def interleave(rounds: int, **work: Callable[[], float]) -> dict[str, Cell]:
+def interleave(rounds: int, each: int = 1, /, **work: Callable[[], float]) -> dict[str, Cell]:
     """Measure each piece of work once a round, one after another and every other round backwards, so that drift, and what one
-    leaves behind for the next, meets them all alike."""
+    leaves behind for the next, meets them all alike. One of `each` so many rounds is told of."""
     cells = {name: Cell(name) for name in work}
     for at in range(rounds):
         for name, measure in list(work.items())[:: -1 if at % 2 else 1]:
             cells[name].values.append(measure())
-            say(f"    round {at + 1}/{rounds} {name}: {cells[name].values[-1]:,.0f}")
+            if (at + 1) % each == 0:
+                say(f"    round {at + 1}/{rounds} {name}: {cells[name].values[-1]:,.0f}")
     return cells
 
 

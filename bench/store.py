@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ import psycopg
 
 import tenure
 from bench.fill import PAYLOAD, Execute, fill_postgres, fill_sqlite
-from bench.measure import Report, interleave, say
+from bench.measure import Cell, Report, interleave, say
 from bench.raw import RawPostgres, RawSqlite
+from bench.seasoned import seasoned
 from tests.support.postgres import PostgresServer
 
 BATCH = 200
@@ -41,7 +43,10 @@ class Sizes:
     def __init__(self, *, quick: bool) -> None:
         self.rounds = 3 if quick else 5
         self.drain = 30_000
-        self.singles = 2_000
+        self.single_rounds = 40 if quick else 120
+        self.singles = 50
+        """In a round of these, whose pace is the disk's: so many short ones, since it drifts within a second."""
+        self.at_once = 8_000
         self.many = 100_000 if quick else 1_000_000
         self.pinned_round = 10_000 if quick else 30_000
         self.pinned_rounds = 5 if quick else 10
@@ -58,9 +63,7 @@ def main() -> None:
     sizes = Sizes(quick=given.quick)
     report = Report("Tenure's store against a raw loop of the same run")
     if given.only != "sqlite":
-        with PostgresServer(
-            durable=True, settings={"shared_buffers": "512MB", "max_wal_size": "8GB"}
-        ) as server:
+        with seasoned() as server:
             bench_postgres(server, sizes, report)
     if given.only != "postgres":
         with tempfile.TemporaryDirectory() as folder:
@@ -80,8 +83,8 @@ def timed(count: int, work: Callable[[], object]) -> float:
     return count / (time.perf_counter() - start)
 
 
-def overlapped(claim: Callable[[], Any], settle: Callable[[Any], object]) -> int:
-    """Claim here while the last batch settles in another thread; how many jobs."""
+def overlapped(claim: Callable[[], Any], settle: Callable[[Any], object], most: int | None = None) -> int:
+    """Claim here while the last batch settles in another thread, until nothing is left, or until there were so many; how many jobs."""
     line: queue.Queue[Any] = queue.Queue(1)
 
     def settler() -> None:
@@ -91,7 +94,7 @@ def overlapped(claim: Callable[[], Any], settle: Callable[[Any], object]) -> int
     thread = threading.Thread(target=settler)
     thread.start()
     done = 0
-    while batch := claim():
+    while (most is None or done < most) and (batch := claim()):
         done += len(batch)
         line.put(batch)
     line.put(None)
@@ -195,13 +198,13 @@ def compare(
     def our_singles() -> float:
         return timed(n, lambda: [q.enqueue("k", WORK) for _ in range(n)])
 
-    cells = interleave(
-        sizes.rounds,
-        raw=lambda: timed(n, lambda: [raw.insert_one(PAYLOAD) for _ in range(n)]),
-        tenure=our_singles,
-        at_once=lambda: asyncio.run(concurrent(url, n * 4)),
-    )
-    report.add(store, "enqueue, one at a time, against a one-row commit", cells, "tenure", "raw", want=0.85)
+    def raw_singles() -> float:
+        return timed(n, lambda: [raw.insert_one(msgspec.json.encode(WORK).decode()) for _ in range(n)])
+
+    cells = interleave(sizes.single_rounds, 20, raw=raw_singles, tenure=our_singles)
+    what = "enqueue, one at a time, against a one-row commit"
+    report.add(store, what, cells, "tenure", "raw", want=0.85, paired=True)
+    cells |= interleave(sizes.rounds, at_once=lambda: asyncio.run(concurrent(url, sizes.at_once)))
     report.add(
         store,
         "64 concurrent async enqueues, against one at a time",
@@ -328,18 +331,28 @@ def connected(url: str) -> Iterator[Execute]:
 
 
 def pinned(url: str, sizes: Sizes, report: Report) -> None:
-    """Throughput while an old transaction keeps vacuum from removing anything."""
+    """Throughput while an old transaction keeps vacuum from removing anything; and what it takes then to learn that nothing is there.
+
+    A round ends when its jobs are done: whoever asks for more afterwards has nothing else to do.
+    """
     say(f"postgres: {sizes.pinned_round * sizes.pinned_rounds:,} jobs behind a transaction that pins vacuum")
     q = tenure.open(f"{url}?schema=bench_pinned")
 
+    nothing = Cell("nothing")
+
     def one_round() -> float:
-        q.enqueue_many(new_jobs(sizes.pinned_round))
-        return drain(
-            sizes.pinned_round,
-            overlapped,
+        count = sizes.pinned_round
+        q.enqueue_many(new_jobs(count))
+        rate = drain(
+            count,
+            partial(overlapped, most=count),
             lambda: q.claim(BATCH, worker="bench"),
             lambda claims: q.settle_many([(c, DONE) for c in claims]),
         )
+        start = time.perf_counter()
+        assert q.claim(BATCH, worker="bench") == []
+        nothing.values.append(1_000 * (time.perf_counter() - start))
+        return rate
 
     one_round()  # everything is warm, and vacuumed, when the transaction begins
     with connected(url) as execute:
@@ -358,6 +371,17 @@ def pinned(url: str, sizes: Sizes, report: Report) -> None:
         "last",
         "first",
         want=0.85,
+        sized=True,
+    )
+    ends = {"first": Cell("first", nothing.values[:2]), "last": Cell("last", nothing.values[-2:])}
+    report.add(
+        "postgres",
+        "the same: a claim that finds nothing, in ms",
+        ends,
+        "last",
+        "first",
+        want=None,
+        cost=True,
         sized=True,
     )
     q.close()

@@ -26,13 +26,11 @@ import tenure
 from bench.gateway.bot import ADDRESS, SETTINGS
 from bench.gateway.client import SECRET, Sent
 from bench.measure import Cell, Report, interleave, say
-from tests.support.postgres import PostgresServer
+from bench.seasoned import seasoned
 
 CONNECTIONS = 64
 _APART = 5_000_000
 """No two runs share an update's number."""
-_SEGMENTS = 128
-"""Files of the server's log that are there before anything is measured, of 16 MB each: more than all of it writes."""
 
 
 class Sizes:
@@ -137,16 +135,6 @@ class Bench:
                 connection.execute(f"DROP SCHEMA {url.rpartition('=')[2]} CASCADE".encode())
 
 
-def season(url: str) -> None:
-    """Make a fresh server like one that has run for a while, whose log goes into files that are there: while it makes a new one, no
-    commit ends."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        for _ in range(_SEGMENTS):
-            connection.execute("SELECT pg_logical_emit_message(false, 'bench', '')")
-            connection.execute("SELECT pg_switch_wal()")
-        connection.execute("CHECKPOINT")
-
-
 @contextmanager
 def served(way: str, url: str, connections: int) -> Iterator[tuple[int, int]]:
     """Its port and its process, for as long as it is needed."""
@@ -179,10 +167,7 @@ def main() -> None:
     sizes = Sizes(quick=given.quick)
     report = Report("One process of `tenure gateway` against bare apps behind uvicorn, of the same run")
     if given.only != "sqlite":
-        with PostgresServer(
-            durable=True, settings={"shared_buffers": "512MB", "max_wal_size": "8GB", "min_wal_size": "4GB"}
-        ) as server:
-            season(server.url())
+        with seasoned() as server:
             Bench("postgres", lambda name: f"{server.url()}?schema=bench_{name}", sizes, report).run()
     if given.only != "postgres":
         with tempfile.TemporaryDirectory() as folder:
