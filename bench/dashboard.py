@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.parse import quote
@@ -52,6 +53,7 @@ PAGES = {
 MOST = 50.0
 """Milliseconds."""
 SHARE = 0.97
+_NAME = "bench-dashboard"
 
 
 class Sizes:
@@ -174,14 +176,71 @@ def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
     """A worker's drain with a page open every other moment."""
     say(f"{store}: draining with a page open and without")
     app = make_app(url)
-    with looked_at(url) as turn:
+    spent = Spent(url)
+    with looked_at(spent.url, spent) as turn:
         rates, costs = switched(app, sizes.watched, turn, on="open", off="closed")
-    _tell(report, store, "drain while a page is open, against without", rates, costs)
+    what = "drain while a page is open, against without"
+    _tell(report, store, what, rates, costs)
+    cells = {
+        "page": spent.open,
+        "machine": Cell("machine", [float(os.cpu_count() or 1)] * len(spent.open.values)),
+    }
+    report.add(
+        store,
+        "what an open page takes of all cores",
+        cells,
+        "page",
+        "machine",
+        want=None,
+        cost=True,
+        paired=True,
+    )
     app.close()
 
 
+class Spent:
+    """The CPU that a dashboard takes while its page is open, with that of the server's processes that work for it, in cores."""
+
+    def __init__(self, url: str) -> None:
+        self._server = (
+            None if url.startswith("sqlite") else psycopg.connect(url.partition("?")[0], autocommit=True)
+        )
+        mark = f"{'&' if '?' in url else '?'}application_name={_NAME}"
+        self.url = url if self._server is None else url + mark
+        self.pid = 0
+        self.open = Cell("open")
+        self._began: tuple[float, dict[int, int]] | None = None
+
+    def turn(self, *, on: bool) -> None:
+        """The page is opened, or closed, now."""
+        now, taken = time.perf_counter(), {pid: ns for pid in self._pids() if (ns := _taken(pid)) is not None}
+        if self._began is not None:
+            since, before = self._began
+            spent = sum(ns - before.get(pid, 0) for pid, ns in taken.items())
+            self.open.values.append(spent / 1e9 / (now - since))
+        self._began = (now, taken) if on else None
+
+    def _pids(self) -> list[int]:
+        if self._server is None:
+            return [self.pid]
+        rows = self._server.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = %s", (_NAME,)
+        ).fetchall()
+        return [self.pid, *(pid for (pid,) in rows)]
+
+
+def _taken(pid: int) -> int | None:
+    """Nanoseconds of CPU of all threads of a process so far; None: it is gone."""
+    try:
+        return sum(
+            int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+    except OSError:
+        return None
+
+
 @contextmanager
-def looked_at(url: str) -> Iterator[Callable[[bool], None]]:
+def looked_at(url: str, spent: Spent) -> Iterator[Callable[[bool], None]]:
     """A dashboard in a process of its own, and somebody in another who opens its page and closes it as they are told."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -190,11 +249,12 @@ def looked_at(url: str) -> Iterator[Callable[[bool], None]]:
     server = subprocess.Popen(serve, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     look = [sys.executable, "-m", "bench.dashboard_viewer", str(port)]
     viewer = subprocess.Popen(look, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    opened = 0
+    opened, spent.pid = 0, server.pid
 
     def turn(on: bool) -> None:
         nonlocal opened
         opened += on
+        spent.turn(on=on)
         print("open" if on else "close", file=viewer.stdin, flush=True)
 
     try:
@@ -202,6 +262,7 @@ def looked_at(url: str) -> Iterator[Callable[[bool], None]]:
         turn(True)
         time.sleep(5.0)  # both have started, and read what is over: what that takes is not what is measured
         turn(False)
+        spent.open.values.clear()
         yield turn
         told, _ = viewer.communicate(timeout=60)
         looks = [tuple(map(int, line.split())) for line in told.splitlines()]
