@@ -376,7 +376,7 @@ def pinned(url: str, sizes: Sizes, report: Report) -> None:
     ends = {"first": Cell("first", nothing.values[:2]), "last": Cell("last", nothing.values[-2:])}
     report.add(
         "postgres",
-        "the same: a claim that finds nothing, in ms",
+        "the same: a claim that finds nothing, against the first",
         ends,
         "last",
         "first",
