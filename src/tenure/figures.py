@@ -71,7 +71,7 @@ class Histogram:
         at, end, counts = 0, len(line), self._read
         while at < end:
             bucket = _bucket(line[at])
-            after = bisect_left(line, _BOUNDS[bucket], at) if bucket < len(_BOUNDS) else end
+            after = max(bisect_left(line, _BOUNDS[bucket], at), at + 1) if bucket < len(_BOUNDS) else end
             counts[bucket] += (after - at) * times
             at = after
 

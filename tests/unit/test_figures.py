@@ -54,6 +54,12 @@ def test_adding_one_by_one_is_as_adding_all(values: list[float], times: int) -> 
     assert at_once.count == len(values) * times
 
 
+def test_what_is_no_number_ends_the_count_of_nobody_else() -> None:
+    held = Histogram()
+    held.add_all([0.5, float("nan"), 1.0])
+    assert held.count == 3
+
+
 def test_an_empty_one_has_no_quantile_and_no_text() -> None:
     assert Histogram().quantile(0.5) is None
     assert Histogram().encode() == ""
