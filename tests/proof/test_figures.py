@@ -62,7 +62,7 @@ def test_a_whole_run_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_pat
         ended = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", *args],
             check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60,
-            env={**os.environ, "TENURE_DEPTH": how_deep, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "TENURE_DEPTH": how_deep, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         )  # fmt: skip
         return ended.returncode, len(re.findall("too little for", ended.stdout))
 
