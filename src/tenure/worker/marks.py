@@ -224,7 +224,7 @@ def _lives(pid: int, path: Path) -> bool:
     try:
         with path.open("rb") as file:
             born = _HEAD.unpack(file.read(_HEAD.size))[3]
-    except FileNotFoundError:  # it leaves in good order
+    except (FileNotFoundError, struct.error):  # it leaves in good order, or begins anew
         return True
     return born in (0, _birth(pid))
 
