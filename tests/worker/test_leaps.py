@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import tenure
 from tests.worker.house import House, until
@@ -38,3 +39,43 @@ def test_a_worker_that_took_a_job_from_itself_has_not_crashed(house: House) -> N
     assert house.ended(job).state == "done"
     assert seen.attempt <= 1
     assert {kind for _, kind, _ in house.story(job)} == {"LeaseLost"}
+
+
+def test_what_a_worker_took_from_itself_before_it_began_is_begun_once(house: House) -> None:
+    clock = house.stand_still()
+    blocked, free = threading.Event(), threading.Event()
+    begun: list[int] = []
+
+    @house.app.job
+    async def blocks() -> None:
+        """Nothing is begun meanwhile: the event loop stands still."""
+        blocked.set()
+        free.wait()
+
+    @house.app.job
+    async def waits(ctx: tenure.Context) -> None:
+        begun.append(ctx.claim.epoch)
+
+    @house.app.job
+    async def passes() -> None:
+        """Is claimed after all the others."""
+
+    blocks.enqueue()
+    house.start(lease="3s")
+    until(blocked.is_set)
+    job = waits.enqueue()
+    first = house.seen(job, lambda j: j.state == "running").epoch
+
+    def leap() -> bool:
+        clock.advance("10s")
+        return house.queue.reclaim() > 0
+
+    try:
+        until(leap)
+        house.seen(job, lambda j: j.state == "running" and j.epoch > first)
+        house.seen(passes.enqueue(), lambda j: j.state == "running")  # so the claim before it is on its way
+    finally:
+        free.set()
+    assert house.ended(job).state == "done"
+    assert len(begun) == 1
+    assert begun[0] > first

@@ -130,7 +130,8 @@ class Keeper(Service):
             if claim.id not in newest or newest[claim.id].epoch < claim.epoch:
                 newest[claim.id] = claim
         claims = list(newest.values())
-        started = [c.id for c in claims if (run := self._runs.get(c.id)) is not None and run.begun]
+        runs = [(c, self._runs.get(c.id)) for c in claims]
+        started = [c.id for c, run in runs if run is not None and run.begun and run.claim is c]
         for at in range(0, len(claims), 1_000):
             part = claims[at : at + 1_000]
             mine = {c.id for c in part}

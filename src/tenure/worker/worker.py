@@ -359,16 +359,26 @@ class Worker:
                 self._settler.add(claim, Release())
             return
         self._figures.received(claims)
-        for claim in claims if self._runner.runs else ():
-            if (run := self._runner.runs.get(claim.id)) is not None:
-                self._lose(run)
-                # Taken from itself (a clock leapt): nobody else tells the store that this worker had not vanished.
-                self._settler.add(run.claim, Release())
+        newest = {claim.id: claim.epoch for claim in claims if claim.epoch > 1}
+        for held in list(self._held) if newest else ():
+            if held.epoch < newest.get(held.id, 0):
+                self._taken_from_itself(held)
         apart = set(self._berths.needed_by(claims))
         kept = [claim for claim in claims if claim in self._held and claim not in apart]
         aside = [claim for claim in claims if claim in self._held and claim in apart] if apart else []
         line.deliver(kept, lost=len(claims) - len(kept) - len(aside), aside=aside)
         self._berths.received += len(apart)
+
+    def _taken_from_itself(self, claim: Claim) -> None:
+        """The job was claimed here again (a clock leapt): nobody else tells the store that this worker had not vanished."""
+        if claim.settled_as is not None or self._settler.has(claim, refused=False) or claim not in self._held:
+            return  # it has ended, and whoever ended it tells
+        run = self._runner.runs.get(claim.id)
+        if run is not None and run.claim is claim:
+            self._lose(run)
+        self._unbuffer(claim)
+        self._held.discard(claim)
+        self._settler.add(claim, Release())
 
     def _put_off(self, claim: Claim, rest: timedelta) -> None:
         """A suspect found no child process here: it is left to other workers, and has not run."""
