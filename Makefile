@@ -128,5 +128,4 @@ $(VENV)/.developed: pyproject.toml $(VENV)/.installed
 
 # A fuzzer that is guided by what it reaches; where there is none for this Python, texts are changed at random only.
 $(VENV)/.fuzzes: $(VENV)/.developed
-	@$(PIP) install --only-binary :all: 'atheris>=3' 2> /dev/null || echo "torture: no atheris for this Python; it goes without"
-	@touch $@
+	@$(PIP) install --only-binary :all: 'atheris>=3' 2> /dev/null && touch $@ || echo "torture: no atheris for this Python; it goes without"

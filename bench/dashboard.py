@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from urllib.parse import quote
 
 import apsw
 import psycopg
 
 import tenure
+from bench.counting import Counting
 from bench.dashboard_fill import Shape, fill_figures, fill_jobs, fill_samples
 from bench.measure import Cell, Report, say
 from bench.switch import Sized, switched
@@ -34,7 +34,6 @@ from bench.worker import make_app
 from tenure.dashboard import Dashboard, asgi
 from tenure.dashboard.api.overview import warm
 from tenure.dashboard.series import SPANS
-from tenure.worker.figures import Figures
 from tests.support.postgres import PostgresServer
 
 PAGES = {
@@ -289,27 +288,11 @@ def _await(port: int) -> None:
 def beside_figures(store: str, url: str, sizes: Sizes, report: Report) -> None:
     """A worker's drain with what it counts, and without."""
     say(f"{store}: draining with and without figures")
-    app, counting = make_app(url), False
-    count, received = Figures.count, Figures.received
-
-    def turn(on: bool) -> None:
-        nonlocal counting
-        counting = on
-
-    def count_now(figures: Figures, ended: Any) -> None:
-        if counting:
-            count(figures, ended)
-
-    def receive_now(figures: Figures, claims: Any) -> None:
-        if counting:
-            received(figures, claims)
-
-    with (
-        mock.patch.object(Figures, "count", count_now),
-        mock.patch.object(Figures, "received", receive_now),
-    ):
-        rates, costs = switched(app, sizes.counted, turn, on="counting", off="silent")
+    app, counting = make_app(url), Counting()
+    with counting.watched():
+        rates, costs = switched(app, sizes.counted, counting.turn, on="counting", off="silent")
     _tell(report, store, "drain with figures, against without", rates, costs)
+    report.add(store, "what figures take of a worker's CPU", counting.costs, "figures", "worker", want=round(1 - SHARE, 2), cost=True, paired=True)  # fmt: skip
     app.close()
 
 

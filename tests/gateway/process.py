@@ -37,7 +37,7 @@ class GatewayProcess:
         environment = {
             k: v for k, v in os.environ.items() if k != "DATABASE_URL" and not k.startswith("TENURE_")
         }
-        environment |= {"TENURE_URL": self.scene.url, "LEDGER_SECRET": SECRET}
+        environment |= {"TENURE_URL": self.scene.worker_url, "LEDGER_SECRET": SECRET}
         where = (ADDRESS, "-f", str(SETTINGS), "--port", str(self.port))
         with self._log.open("ab") as log:
             return subprocess.Popen(

@@ -66,12 +66,12 @@ class Sums:
         }  # fmt: skip
 
 
-def table(plain: Mapping[str, Any]) -> str:
-    """The sums, for people."""
+def table(plain: Mapping[str, Any], *, atheris: bool) -> str:
+    """The sums, for people; and whether texts were drawn by a fuzzer that is guided by what it reaches, too."""
     lines = [
         (
             f"`{plain['command']}`, commit `{plain['commit']}`, {plain['date']}: {plain['seconds'] / 60:.0f} minutes, "
-            f"{_rounds(plain)}, {len(plain['failed'])} failed."
+            f"{_rounds(plain)}, {len(plain['failed'])} failed{'' if atheris else '; without atheris'}."
         ),
         "",
         "| what | faults | jobs | losses | besides |",

@@ -55,7 +55,8 @@ def test_rounds_are_added_up_by_topic_and_in_all(tmp_path: Path) -> None:
         )
         sums.add(kept)
         sums.add(kept)
-    made = table(sums.plain())
+    assert "0 failed; without atheris." in table(sums.plain(), atheris=False)
+    made = table(sums.plain(), atheris=True)
     assert "| kills | 1,203 kills (shared SQLite 2) | 4,000 | 0 | 4 crashes |" in made
     assert "| wires | 10 cuts |  |  | 2 jumps of it |" in made
     assert "| **all** | 1,203 kills (shared SQLite 2), 10 cuts | 4,000 | 0 |  |" in made
@@ -179,9 +180,24 @@ def test_the_table_takes_the_place_of_the_one_before_and_leaves_the_rest_of_the_
     for made in ("one table", "another table"):
         put(page, torture.MARKS, made)
     first, last = torture.MARKS
+    assert PAGE.read_text("utf-8").count(torture.KILLS[0]) == PAGE.read_text("utf-8").count(first) == 1
     before, _, rest = PAGE.read_text("utf-8").partition(first)
     after = rest.partition(last)[2]
     assert page.read_text("utf-8") == f"{before}{first}\n\nanother table\n\n{last}{after}"
+
+
+def test_only_a_commit_that_others_can_check_out_is_written_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("".join(f"{first}\n{last}\n" for first, last in (torture.MARKS, torture.KILLS)), "utf-8")
+    monkeypatch.setattr(torture, "PAGE", page)
+    torture._write(Sums(seed=7, command="", commit="abc1234+"), "of no commit", kills=False)
+    assert "files differ from commit abc1234\n" in capsys.readouterr().err
+    torture._write(Sums(seed=7, command="", commit="abc1234"), "of all", kills=False)
+    torture._write(Sums(seed=7, command="", commit="abc1234"), "of kills", kills=True)
+    said = page.read_text("utf-8").split("\n\n")
+    assert [words for words in said if not words.startswith("<")] == ["of all", "of kills"]
 
 
 def test_everything_that_the_page_names_is_there() -> None:

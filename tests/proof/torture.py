@@ -4,8 +4,8 @@
 
 Each round plays the tests of tests/proof in an order that its seed draws; the last one is cut short when the time is over, or by
 Ctrl-C. Beside the rounds one soak goes on all the time: the same processes from the first minute to the last. A line tells how far
-it is. What was counted is added up and printed; with --write it is put into RELIABILITY.md, unless somebody broke it off.
-A round that fails ends the run, and says how to play it again; so does a soak. A run that came to less than `pace` says fails too.
+it is. What was counted is added up and printed; with --write it is put into RELIABILITY.md, if all went well and what was played is a
+commit that others can check out. A round that fails ends the run, and says how to play it again; so does a soak. A run that came to less than `pace` says fails too.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from tests.proof.parts import Part
 from tests.proof.progress import Progress
 from tests.proof.sums import Sums, table
 
-__all__ = ["MARKS", "main"]
+__all__ = ["KILLS", "MARKS", "main"]
 
 MARKS = "<!-- torture: written by `make torture ARGS=--write` -->", "<!-- /torture -->"
+KILLS = '<!-- kills: written by `make torture ARGS="--write -- tests/proof/kills"` -->', "<!-- /kills -->"
+_KILLS = "tests/proof/kills"
 _BROKEN_OFF, _TOO_LITTLE = 130, 3
 _WORTH = 30.0
 """How many seconds must be left for another round."""
@@ -138,13 +140,22 @@ def main(given: list[str]) -> int:
         Run(asked, sums, Path(folder)).play()
     if find_spec("atheris") is None:
         say("there is no atheris for this Python: texts were drawn by hypothesis alone")
-    made = table(sums.plain())
+    made = table(sums.plain(), atheris=find_spec("atheris") is not None)
     sys.stdout.write(f"\n{made}\n")
     if asked.json:
         asked.json.write_text(json.dumps(sums.plain(), indent=1) + "\n", "utf-8")
-    if asked.write and not sums.broken_off:
-        put(PAGE, MARKS, made)
-    return _verdict(sums, 0.0 if asked.pytest else asked.minutes)
+    code = _verdict(sums, 0.0 if asked.pytest else asked.minutes)
+    if asked.write and code == 0:
+        _write(sums, made, kills=asked.pytest == [_KILLS])
+    return code
+
+
+def _write(sums: Sums, made: str, *, kills: bool) -> None:
+    """Into the page; a run of nothing but kills has a place of its own there."""
+    if sums.commit.endswith("+"):
+        say(f"not written into {PAGE.name}: files differ from commit {sums.commit[:-1]}")
+    else:
+        put(PAGE, KILLS if kills else MARKS, made)
 
 
 def _verdict(sums: Sums, minutes: float) -> int:

@@ -59,7 +59,7 @@ def test_a_transaction_whose_client_is_gone_lets_its_jobs_go(
         assert sessions(postgres_url, schema) == 0
         sums = balance(q, [job], tried=[job], allow=("done",))
     intact(direct)
-    tally(held_seconds=round(time.monotonic() - start), jobs=sums.acked, losses=sums.losses)
+    tally(clients_gone=1, held_seconds=round(time.monotonic() - start), jobs=sums.acked, losses=sums.losses)
 
 
 def test_sessions_of_ours_do_not_wait_in_a_transaction_for_long(direct: str) -> None:
@@ -91,7 +91,7 @@ def test_a_dead_line_that_listens_is_noticed_within_45_seconds(
         assert heard_during(watch, lambda: q.enqueue("k")) == [True]
         watch.close()
         store.close()
-    tally(noticed_after=round(noticed))
+    tally(dead_lines=1, noticed_after=round(noticed))
 
 
 def depth_settings() -> dict[str, float]:

@@ -1,15 +1,19 @@
-"""Real workers behind a bad wire: they work off everything by themselves, and told to stop they are gone in time."""
+"""Workers, pools and gateways behind a bad wire: they go on by themselves, and told to stop they are gone in time."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.gateway.process import GatewayProcess
+from tests.gateway.senders import Line, update_of
 from tests.proof import depth
 from tests.proof.ledger import at_rest, balance, intact
 from tests.proof.network.test_wires import FAULTS
@@ -18,6 +22,10 @@ from tests.support.proxy import Proxy
 from tests.support.workers import Scene, alive, open_scene, until
 
 _GRACE = depth.of(test=2, proof=5)
+_LATE = 5.0
+"""How many seconds a process may take to end after that, on a machine that does much else."""
+_GATEWAY = 30.0
+"""How long a gateway that was told to stop answers what it was asked."""
 _SHARE = ["swallow", "server gone"]
 """Which faults are tried at the least depth: those that answer nothing."""
 
@@ -57,7 +65,7 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     told = time.monotonic()
     worker.left()
     took = time.monotonic() - told
-    assert took < _GRACE + 5, f"it took {took:.1f} s"
+    assert took < _GRACE + _LATE, f"it took {took:.1f} s"
     proxy.heal()
     # Whatever it could not tell anybody is done by the next one, once its leases are over.
     scene.worker_url = direct
@@ -66,6 +74,69 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
     intact(direct)
     tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", _SHARE)
+def test_a_pool_on_a_bad_wire_is_gone_when_its_grace_is_over(
+    fault: str, scene: Scene, proxy: Proxy, direct: str, seed: int, tally: Tally
+) -> None:
+    running = scene.enqueue("hold", 4)
+    ended = scene.enqueue("good", 200)
+    pool = scene.start("--processes", "2", "--grace", f"{_GRACE}s", "-c", "5", "--lease", "3s")
+    for job in running:
+        scene.begun(job)
+    last(fault, proxy, random.Random(f"{seed}-leaving-pool-{fault}"))
+    scene.open_gate()
+    pool.send(signal.SIGTERM)
+    told = time.monotonic()
+    pool.left()
+    assert time.monotonic() - told < _GRACE + _LATE
+    assert not any(map(alive, pool.children))
+    proxy.heal()
+    scene.worker_url = direct
+    scene.start("--grace", "5s")
+    at_rest(scene.q)
+    sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
+    intact(direct)
+    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses, pools_gone=1)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("fault", _SHARE)
+def test_a_gateway_on_a_bad_wire_refuses_what_it_cannot_keep_and_is_gone_in_time(
+    fault: str, scene: Scene, proxy: Proxy, direct: str, seed: int, tally: Tally
+) -> None:
+    with closing(GatewayProcess(scene)) as gateway:
+        gateway.ready()
+        kept, refused = asyncio.run(
+            _send_into(fault, gateway, proxy, random.Random(f"{seed}-gateway-{fault}"))
+        )
+        assert refused, "nothing was under way"
+        told = time.monotonic()
+        gateway.stop()
+        assert time.monotonic() - told < _GATEWAY + _LATE
+    proxy.heal()
+    there = {job.id for job in scene.q.list(limit=1_000)}
+    assert set(kept) <= there
+    intact(direct)
+    tally(**{f"{fault} faults": 1}, jobs=len(kept), losses=len(set(kept) - there), gateways_gone=1)
+
+
+async def _send_into(
+    fault: str, gateway: GatewayProcess, proxy: Proxy, rng: random.Random
+) -> tuple[list[str], list[int]]:
+    """Ten updates, the fault, and ten more: the ids that were acknowledged, and the statuses of the others."""
+    line = Line(gateway.port)
+    answers = [await line.post(update_of(number, number)) for number in range(10)]
+    last(fault, proxy, rng)
+    lines = [Line(gateway.port) for _ in range(10)]
+    posts = [one.post(update_of(number, number)) for number, one in enumerate(lines, 10)]
+    answers += await asyncio.gather(*posts)
+    for one in (line, *lines):
+        one.close()
+    kept = [answer["id"] for status, answer in answers if status == 200]
+    return kept, [status for status, _ in answers if status != 200]
 
 
 @pytest.mark.proof
@@ -92,7 +163,7 @@ def test_workers_of_a_pool_go_on_by_themselves_on_a_bad_wire(
     pool.send(signal.SIGTERM)
     told = time.monotonic()
     pool.left()  # perhaps with what still waits for an answer that never comes
-    assert time.monotonic() - told < 25 + 5
+    assert time.monotonic() - told < 25 + _LATE
     assert not any(map(alive, pool.children))
     intact(direct)
     tally(jobs=sums.acked, losses=sums.losses, doubled=len(scene.notes()) - sums.acked)

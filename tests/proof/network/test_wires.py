@@ -103,6 +103,7 @@ def test_nothing_is_lost_or_done_twice_on_a_bad_wire(
             allow=("done",),
         )
         assert sums.crashes == 0
+        assert sums.taken_away <= _ROUNDS * Street.AT_ONCE
     intact(direct)
     tally(
         jobs=sums.acked,

@@ -72,11 +72,21 @@ class Household:
         return Effects(self._scene.folder / "effects").count() + len(self._handled())
 
     def losses(self) -> int:
-        """What was acknowledged and never ran, when all is at rest: none, or it raises."""
-        runs = {run.job for run in Effects(self._scene.folder / "effects").read()}
+        """What was acknowledged and never ran, when all is at rest: none, or it raises. Nobody was killed: so nothing ran twice either."""
+        told = Effects(self._scene.folder / "effects").read()
+        runs = {run.job for run in told}
+        for claims in (
+            [(run.job, run.epoch) for run in told],
+            [run.job for run in told if run.said == "done"],
+        ):
+            twice = [claim for claim, times in Counter(claims).items() if times > 1]
+            assert not twice, f"{len(twice)} ran twice: {twice[:3]}"
         if self.crowd.g4:
             self._check_g4()
-        updates = self.guests.acked.keys() - self._handled()
+        assert self._scene.q.pulse(overdue_by=0).overdue_leases == 0, "a lease is overdue at rest"
+        handled = self._handled()
+        assert len(handled) == len(set(handled)), f"handled twice: {Counter(handled).most_common(3)}"
+        updates = self.guests.acked.keys() - set(handled)
         lost = {*self.crowd.acked()} - runs | {self.guests.acked[update] for update in updates}
         if lost:
             raise JobsLost(lost, f"{len(lost)} jobs never ran: {sorted(lost)[:3]}")
@@ -106,10 +116,10 @@ class Household:
     def _start(self, name: str, *args: str) -> Forged:
         return self.crowd.forge.start(name, "tenure.cli:main", *args)
 
-    def _handled(self) -> set[int]:
+    def _handled(self) -> list[int]:
         ledger = self._scene.folder / "ledger"
         lines = ledger.read_text().splitlines() if ledger.exists() else []
-        return {int(line.split()[0]) for line in lines}
+        return [int(line.split()[0]) for line in lines]
 
     def _of_store(self) -> Callable[[], dict[str, float]]:
         """How large the store's log is; on PostgreSQL, how many connections it has too."""

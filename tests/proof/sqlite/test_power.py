@@ -114,5 +114,6 @@ def test_what_was_promised_outlives_a_power_cut(
             if number == survivor:
                 acts = asked_for[:kept]
             tally(cuts=1, promises=told, losses=max(told - kept, 0) if durability == "full" else 0)
+            tally(**{f"{durability} cuts": 1})
             shutil.rmtree(left)
         folder = tmp_path / f"next-{life}"

@@ -84,7 +84,7 @@ def test_jobs_of_a_worker_that_stands_still_are_done_by_others_and_nobody_is_bla
     assert lost, "nobody had lost anything"
     until(lambda: lost <= crew.told_lost())
     tally(locks_held=locked, jobs=sums.acked, run_twice=sums.doubled, losses=sums.losses)
-    tally(stale_tried=len(lost), stale_refused=len(lost & crew.told_lost()))
+    tally(told_of_their_loss=len(lost & crew.told_lost()))
 
 
 @pytest.mark.proof

@@ -1,8 +1,14 @@
-"""A store that the first release wrote: found again, finished and gone on with by this one."""
+"""A store that the first release wrote: found again, finished and gone on with by this one, and by one made up to follow it.
+
+Until there is a first release, `make freeze` writes it anew whenever its schema changes.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +18,15 @@ import psycopg
 import pytest
 
 import tenure
-from tenure.job import Claim
 from tenure.store.dialect import Dialect
 from tenure.store.migrate import migrations
 from tenure.store.postgres.dialect import postgres_dialect
-from tests.proof.intact import intact
+from tests.proof.tally import Tally
+from tests.proof.upgrade.found import find_again, finish
 from tests.proof.upgrade.freeze import FACTS, frozen_dump, restore_postgres, restore_sqlite
-from tests.support.fresh import postgres_schema
+from tests.proof.upgrade.newer import newer
+from tests.support.child import ROOT
+from tests.support.fresh import kind_of, postgres_schema
 
 EDITED = (
     "migration 0001 was edited: until the first release run `make freeze`; after it, add a migration instead"
@@ -55,41 +63,33 @@ def test_the_frozen_dump_has_the_schema_of_the_first_migration() -> None:
     assert dialect.place(migrations("postgres")[0].text).strip() in frozen_dump(), EDITED
 
 
-def test_everything_the_first_release_stored_is_found_again(frozen: tuple[str, dict[str, Any]]) -> None:
-    url, facts = frozen
-    with tenure.open(url) as q:
-        for name, expected in facts["jobs"].items():
-            job = q.get(facts["ids"][name])
-            assert job is not None
-            seen = {k: getattr(job, k) for k in ("state", "kind", "payload", "priority", "attempt")}
-            assert (name, seen) == (name, expected)
-        done, dead = q.get(facts["ids"]["done"]), facts["ids"]["dead"]
-        assert done is not None
-        assert done.result == {"sent": True}
-        assert [a.message for a in q.history(dead)] == ["first", "second"]
-        assert q.request(dead) == tenure.Request(b"body \x00\xff", {"h": "v"})
-        assert list(q.paused()) == ["paused"]
-        assert q.note("agreed") == "text"
-        assert [s.name for s in q.schedules()] == ["nightly"]
-        assert [a.who for a in q.audits()] == ["ann"]
-        assert not q.enqueue("period", unique="hook:1", unique_for="1h").inserted
-        assert q.enqueue("unique", unique="slot").id == facts["ids"]["unique"]
+def test_everything_the_first_release_stored_is_found_again(
+    frozen: tuple[str, dict[str, Any]], tally: Tally
+) -> None:
+    find_again(*frozen)
+    tally.on(kind_of(frozen[0]), frozen_stores=1)
 
 
 def test_what_the_first_release_had_running_and_waiting_is_finished(
     frozen: tuple[str, dict[str, Any]],
 ) -> None:
+    finish(*frozen)
+
+
+def test_the_release_after_this_one_finds_and_finishes_it_too(
+    frozen: tuple[str, dict[str, Any]], tmp_path: Path, tally: Tally
+) -> None:
     url, facts = frozen
-    with tenure.open(url) as q:
-        assert q.settle(Claim(facts["claim"], "w"), tenure.Done("late, but its own"))
-        assert q.replay(facts["ids"]["dead"]) == "replayed"
-        while claims := q.claim(10):
-            assert all(q.settle_many([(claim, tenure.Done()) for claim in claims]))
-        left = {state: n for state, n in q.counts()["default"].items() if n}
-        # The hook's own job, made by the death, is done too.
-        assert left == {"done": 9, "scheduled": 1, "cancelled": 1}
-        assert q.purge(tenure.Filter(states=["done"])) == 9
-    intact(url)
+    code = newer(tmp_path / "newer", min_client=1)
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TENURE_", "DATABASE_URL"))}
+    played = subprocess.run(
+        [sys.executable, "-m", "tests.proof.upgrade.found", url, json.dumps(facts)],
+        check=False, capture_output=True, text=True, cwd=ROOT, env={**inherited, "PYTHONPATH": str(code)}, timeout=100,
+    )  # fmt: skip
+    assert played.returncode == 0, played.stderr
+    assert Path(played.stdout.strip()) == code / "tenure" / "__init__.py"
+    assert _migrations_of(url) == 2
+    tally(opened_by_the_next=1)
 
 
 def test_the_frozen_store_has_the_same_tables_as_a_new_one(
@@ -105,6 +105,18 @@ def test_the_frozen_store_has_the_same_tables_as_a_new_one(
         tenure.open(f"{postgres_url}?schema={schema}").close()
         old = url.partition("schema=")[2]
         assert _columns_of_schema(postgres_url, old) == _columns_of_schema(postgres_url, schema)
+
+
+def _migrations_of(url: str) -> Any:
+    """How many migrations the store has had."""
+    if url.startswith("sqlite"):
+        link = apsw.Connection(url.removeprefix("sqlite:///").partition("?")[0])
+        found = link.execute("SELECT max(number) FROM tenure_meta").get
+        link.close()
+        return found
+    place, _, schema = url.partition("?schema=")
+    with psycopg.connect(place) as server:
+        return server.execute(f"SELECT max(number) FROM {schema}.meta".encode()).fetchall()[0][0]
 
 
 def _columns_of_file(path: Path) -> list[Any]:
