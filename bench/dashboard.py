@@ -45,6 +45,9 @@ PAGES = {
     "jobs, state:ready of a queue": "/api/jobs?q=" + quote("state:ready queue:mail"),
     "jobs, an error among the dead": "/api/jobs?q=" + quote("state:dead error:server"),
     "jobs, a filter that matches none": "/api/jobs?q=kind:none",
+    "jobs, by what is in their payload": "/api/jobs?q=" + quote("payload.to:*"),
+    "jobs, a payload that none has": "/api/jobs?q=" + quote('payload.to:"nobody"'),
+    "jobs, by age, tag and attempt": "/api/jobs?q=" + quote("age:>1m attempt:>=1 tag:none"),
     "errors": "/api/errors?span=24h",
     "queues": "/api/queues",
     "workers": "/api/workers",
@@ -63,6 +66,7 @@ class Sizes:
         self.asked = 10 if quick else 30
         self.watched = Sized(1, 400_000, 2.0) if quick else Sized(6, 750_000, 2.0)
         """As long as a page waits before it asks for the overview again."""
+        self.listed = Sized(1, 400_000, 2.0) if quick else Sized(2, 750_000, 2.0)
         self.counted = Sized(1, 300_000, 1.0) if quick else Sized(6, 600_000, 1.0)
         """Not shorter: what is under way when a window ends, some 2,000 jobs, counts for one or the other by chance."""
 
@@ -172,29 +176,18 @@ async def ask(dashboard: Dashboard, path: str) -> float:
 
 
 def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
-    """A worker's drain with a page open every other moment."""
-    say(f"{store}: draining with a page open and without")
-    app = make_app(url)
-    spent = Spent(url)
-    with looked_at(spent.url, spent) as turn:
-        rates, costs = switched(app, sizes.watched, turn, on="open", off="closed")
-    what = "drain while a page is open, against without"
-    _tell(report, store, what, rates, costs)
-    cells = {
-        "page": spent.open,
-        "machine": Cell("machine", [float(os.cpu_count() or 1)] * len(spent.open.values)),
-    }
-    report.add(
-        store,
-        "what an open page takes of all cores",
-        cells,
-        "page",
-        "machine",
-        want=None,
-        cost=True,
-        paired=True,
-    )
-    app.close()
+    """A worker's drain with a page open every other moment: the one that people leave open, and the one that asks most often."""
+    for page, sized in (("overview", sizes.watched), ("jobs", sizes.listed)):
+        say(f"{store}: draining with the page {page} open and without")
+        app, spent = make_app(url), Spent(url)
+        with looked_at(spent.url, spent, page) as turn:
+            rates, costs = switched(app, sized, turn, on="open", off="closed")
+        if page == "overview":
+            _tell(report, store, "drain while a page is open, against without", rates, costs)
+        machine = Cell("machine", [float(os.cpu_count() or 1)] * len(spent.open.values))
+        what = f"what the page {page}, open, takes of all cores"
+        report.add(store, what, {"page": spent.open, "machine": machine}, "page", "machine", want=round(1 - SHARE, 2), cost=True, paired=True)  # fmt: skip
+        app.close()
 
 
 class Spent:
@@ -239,14 +232,14 @@ def _taken(pid: int) -> int | None:
 
 
 @contextmanager
-def looked_at(url: str, spent: Spent) -> Iterator[Callable[[bool], None]]:
+def looked_at(url: str, spent: Spent, page: str) -> Iterator[Callable[[bool], None]]:
     """A dashboard in a process of its own, and somebody in another who opens its page and closes it as they are told."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     serve = [sys.executable, "-m", "tenure", "dashboard", "--url", url, "--port", str(port)]
     server = subprocess.Popen(serve, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    look = [sys.executable, "-m", "bench.dashboard_viewer", str(port)]
+    look = [sys.executable, "-m", "bench.dashboard_viewer", str(port), page]
     viewer = subprocess.Popen(look, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     opened, spent.pid = 0, server.pid
 

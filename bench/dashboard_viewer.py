@@ -1,7 +1,7 @@
-"""One page, opened and closed by who started it: listens to the live stream and asks for the overview as the page does.
+"""One page, opened and closed by who started it: listens to the live stream and asks for what it shows, as the page in a browser does.
 
 A process of its own: who looks at a dashboard does it elsewhere, and their browser's work is not the store's. It is told "open" or
-"close" by lines, and says what came of each look: how often it heard that something changed, and how many overviews it was given.
+"close" by lines, and says what came of each look: how often it heard that something changed, and how many answers it was given.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import sys
 import threading
 import time
 
-EVERY = 2.0
+PAGES = {"overview": ("/api/overview?span=1h", 2.0), "jobs": ("/api/jobs?limit=100", 1.0)}
+"""What each asks for, and after how many seconds at the soonest again."""
 
 
 def main() -> None:
-    """`python -m bench.dashboard_viewer PORT`."""
+    """`python -m bench.dashboard_viewer PORT PAGE`."""
     port, page = int(sys.argv[1]), None
     threading.excepthook = _give_up
     for line in sys.stdin:
         if page is not None:
             page.close()
             print(page.heard, page.given, flush=True)
-        page = Page(port) if line.strip() == "open" else None
+        page = Page(port, *PAGES[sys.argv[2]]) if line.strip() == "open" else None
 
 
 def _give_up(failed: threading.ExceptHookArgs) -> None:
@@ -36,7 +37,8 @@ def _give_up(failed: threading.ExceptHookArgs) -> None:
 class Page:
     """One that is open."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, path: str, every: float) -> None:
+        self._path, self._every = path, every
         self._port, self._changed, self._closed = port, threading.Event(), threading.Event()
         self.heard = self.given = 0
         self._streaming: http.client.HTTPConnection | None = None
@@ -55,12 +57,12 @@ class Page:
             self._threads[0].join(0.01)
 
     def _look(self) -> None:
-        """The overview, when something has changed, and every two seconds at most."""
+        """What it shows, when something has changed, and no sooner than the page would."""
         while not self._closed.is_set():
             began = time.monotonic()
-            ask(self._port, "/api/overview?span=1h")
+            ask(self._port, self._path)
             self.given += 1
-            self._closed.wait(max(began + EVERY - time.monotonic(), 0))
+            self._closed.wait(max(began + self._every - time.monotonic(), 0))
             self._changed.wait(10)
             self._changed.clear()
 

@@ -34,6 +34,18 @@ def test_what_workers_count_is_drawn_where_it_happened(page: Served, house: Hous
     assert told["now"]["error_rate"] == pytest.approx(10 / 130, abs=0.001)
 
 
+def test_a_queue_that_is_worked_as_fast_as_it_fills_is_told_and_can_be_paused(
+    page: Served, house: House
+) -> None:
+    house.q.add_figures("w1", [Tally("mail", "send", 90)])
+    house.q.beat("w2", queues=["bulk"])
+    told = {row["name"]: row for row in page.get("/api/queues").json["queues"]}
+    assert {name: row["ready"] for name, row in told.items()} == {"bulk": 0, "mail": 0}
+    assert told["mail"]["rate"] > 0 == told["bulk"]["rate"]
+    assert page.act("pause", name="mail").json["done"] == 1
+    assert [row["name"] for row in page.get("/api/queues").json["queues"] if row["paused"]] == ["mail"]
+
+
 def test_many_failures_are_said_to_be_wrong(page: Served, house: House) -> None:
     house.q.add_figures("w1", [Tally("mail", "send", 10, 10, 0)])
     [one] = page.get("/api/overview").json["wrong"]

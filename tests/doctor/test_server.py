@@ -108,28 +108,39 @@ def test_commits_that_do_not_reach_the_disk(on_server: str) -> None:
         do(on_server, f'ALTER DATABASE "{database}" RESET synchronous_commit')
 
 
-def test_old_rows_that_nobody_clears_away(on_server: str) -> None:
-    do(on_server, "ALTER TABLE jobs SET (autovacuum_enabled = off)")
-    [found] = visit(on_server, "autovacuum")
-    assert (found.level, found.found) == ("error", "autovacuum is switched off for the table jobs")
+@pytest.mark.parametrize("table", ["jobs", "attempts"])
+def test_old_rows_that_nobody_clears_away(on_server: str, table: str) -> None:
+    do(on_server, f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+    [off] = visit(on_server, "autovacuum")
+    assert (off.level, off.found) == ("error", f"autovacuum is switched off for the table {table}")
     # In one session, so that the statistics of all of it are there when it ends.
-    columns = "id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at"
-    rows = "gen_random_uuid(), 'l', 'q', 'send', 0, '{}', 1, 0, 0 FROM generate_series(1, 3000)"
-    fill = f"INSERT INTO jobs ({columns}) SELECT {rows}"
-    do(on_server, fill, "DELETE FROM jobs", "SELECT pg_stat_force_next_flush()")
-    indexes, table = visit(on_server, "bloat", dead_rows=2_000)
-    assert table.level == "note"
-    assert table.found.startswith("the table jobs has 0 rows and 3,000 old ones in ")
-    assert indexes.level == "ok"
-    assert visit(on_server, "bloat", dead_rows=2_000, dead_rows_warning=2_500)[-1].level == "warning"
-    do(on_server, "ALTER TABLE jobs RESET (autovacuum_enabled)", "VACUUM jobs")
+    columns, values = {
+        "jobs": (
+            "id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at",
+            "gen_random_uuid(), 'l', 'q', 'send', 0, '{}', 1, 0, 0",
+        ),
+        "attempts": (
+            "job_id, epoch, attempt, finished_at, error_kind, message",
+            "gen_random_uuid(), n, 1, 0, 'E', ''",
+        ),
+    }[table]
+    fill = f"INSERT INTO {table} ({columns}) SELECT {values} FROM generate_series(1, 3000) n"
+    do(on_server, fill, f"DELETE FROM {table}", "SELECT pg_stat_force_next_flush()")
+    [old] = [f for f in visit(on_server, "bloat", dead_rows=2_000) if f.level != "ok"]
+    assert old.level == "note"
+    assert old.found.startswith(f"the table {table} has 0 rows and 3,000 old ones in ")
+    assert f"VACUUM {table}," in old.fix
+    worse = visit(on_server, "bloat", dead_rows=2_000, dead_rows_warning=2_500)
+    assert [f.level for f in worse if f.level != "ok"] == ["warning"]
+    do(on_server, f"ALTER TABLE {table} RESET (autovacuum_enabled)", f"VACUUM {table}")
     assert {f.level for f in visit(on_server, "bloat", dead_rows=2_000)} == {"ok"}
 
 
 def test_indexes_much_larger_than_what_they_hold() -> None:
-    found = index_bloat(500 * 2**20, 1_000, Limits())
-    assert (found.level, found.found) == ("warning", "its indexes have 500.0 MiB for 1,000 rows")
-    assert index_bloat(500 * 2**20, 1_000_000, Limits()).level == "ok"
+    found = index_bloat("finished", 500 * 2**20, 1_000, Limits())
+    assert (found.level, found.found) == ("warning", "the indexes of finished have 500.0 MiB for 1,000 rows")
+    assert "REINDEX TABLE CONCURRENTLY finished," in found.fix
+    assert index_bloat("finished", 500 * 2**20, 1_000_000, Limits()).level == "ok"
 
 
 def test_a_standby_that_holds_much_back() -> None:

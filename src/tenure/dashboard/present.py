@@ -49,7 +49,9 @@ async def _picture(desk: Desk) -> dict[str, Any]:
             "slots": sum(one["slots"] for one in told),
             "workers": len(workers),
         },
-        "queues": [_queue(name, pulse, figures["queues"]) for name in sorted({*counts, *pulse.dead})],
+        "queues": [
+            _queue(name, pulse, figures["queues"]) for name in _queues(pulse, figures["queues"], workers)
+        ],
         "dead": pulse.dead,
         "workers": workers,
         "untaken": _untaken(pulse, pulse.ready, workers),
@@ -57,6 +59,12 @@ async def _picture(desk: Desk) -> dict[str, Any]:
         "overdue_leases": pulse.overdue_leases,
         "overdue_scheduled": pulse.overdue_scheduled,
     }
+
+
+def _queues(pulse: Pulse, rates: Mapping[str, float], workers: Sequence[WorkerSeen]) -> list[str]:
+    """Those that have jobs or dead ones, were paused once, have had some done lately, or are asked for by name: also while nothing waits there."""
+    named = {name for worker in workers for name in worker.queues or ()}
+    return sorted({*pulse.counts, *pulse.dead, *rates, *named})
 
 
 def _queue(name: str, pulse: Pulse, rates: Mapping[str, float]) -> dict[str, Any]:

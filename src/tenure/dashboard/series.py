@@ -205,12 +205,12 @@ class Figures:
         return {"step": span.step, "times": times, "series": drawn, "depths": _depths(were)}
 
     async def rates(self, queue: AsyncQueue) -> dict[str, Any]:
-        """Jobs a second by queue and in all over the last minute or two, and the share of attempts that failed lately."""
+        """Jobs a second by queue and in all over the last minute or two, 0 where there were some lately; and the share of attempts that failed lately."""
         times, steps = await self._lately.read(queue)
         done = sum(one.done for one in steps.values())
         failed = sum(one.failed for one in steps.values())
         long = max(now().timestamp() - times[-1], 0.0) + _MINUTE
-        by: dict[str, float] = defaultdict(float)
+        by: dict[str, float] = {name: 0.0 for one in steps.values() for name in one.queues}
         for at in times[-2:]:
             if at in steps:
                 for name, count in steps[at].queues.items():

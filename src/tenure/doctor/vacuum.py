@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from tenure.doctor.finding import Finding, Level, count, size, span
 from tenure.doctor.limits import Limits
@@ -10,7 +11,10 @@ from tenure.doctor.patient import Patient
 from tenure.store import health
 from tenure.store.health import Pin
 
-__all__ = ["autovacuum", "bloat", "index_bloat", "pins"]
+__all__ = ["TABLES", "autovacuum", "bloat", "index_bloat", "pins"]
+
+TABLES: Final = ("jobs", "finished", "attempts")
+"""Those that grow with the jobs."""
 
 
 def autovacuum(patient: Patient) -> Iterator[Finding]:
@@ -20,36 +24,38 @@ def autovacuum(patient: Patient) -> Iterator[Finding]:
             fix = f"set {name} = on and reload: every job leaves old rows behind"
             yield Finding("error", "autovacuum", f"{name} is {patient.said(name)}", fix)
             return
-    if patient.said("autovacuum_of_jobs") not in ("true", "on"):
-        fix = "ALTER TABLE jobs RESET (autovacuum_enabled), in Tenure's schema"
-        yield Finding("error", "autovacuum", "autovacuum is switched off for the table jobs", fix)
-        return
-    yield Finding("ok", "autovacuum", "autovacuum is on")
+    off = [table for table in TABLES if patient.said(f"autovacuum_of_{table}") not in ("true", "on")]
+    for table in off:
+        fix = f"ALTER TABLE {table} RESET (autovacuum_enabled), in Tenure's schema"
+        yield Finding("error", "autovacuum", f"autovacuum is switched off for the table {table}", fix)
+    if not off:
+        yield Finding("ok", "autovacuum", "autovacuum is on")
 
 
 def bloat(patient: Patient) -> Iterator[Finding]:
-    """Old rows of the jobs table, and what its indexes have grown to."""
-    limits = patient.limits
-    live, dead = patient.number("live"), patient.number("dead")
-    seen = f"the table jobs has {count(live, 'row')} and {count(dead, 'old one')} in {size(patient.number('table_bytes'))}"
-    level: Level = "ok"
-    if dead > limits.dead_rows and dead > live:
-        level = "warning" if dead > limits.dead_rows_warning else "note"
-    fix = (
-        "VACUUM jobs, in Tenure's schema; if they stay, something pins them (see vacuum)"
-        if level != "ok"
-        else ""
-    )
-    yield Finding(level, "bloat", seen, fix)
-    yield index_bloat(patient.number("index_bytes"), live, limits)
+    """Old rows of the tables that grow with the jobs, and what their indexes have grown to."""
+    for table in TABLES:
+        live, dead = patient.number(f"live_of_{table}"), patient.number(f"dead_of_{table}")
+        octets = size(patient.number(f"table_bytes_of_{table}"))
+        seen = f"the table {table} has {count(live, 'row')} and {count(dead, 'old one')} in {octets}"
+        level: Level = "ok"
+        if dead > patient.limits.dead_rows and dead > live:
+            level = "warning" if dead > patient.limits.dead_rows_warning else "note"
+        fix = (
+            f"VACUUM {table}, in Tenure's schema; if they stay, something pins them (see vacuum)"
+            if level != "ok"
+            else ""
+        )
+        yield Finding(level, "bloat", seen, fix)
+        yield index_bloat(table, patient.number(f"index_bytes_of_{table}"), live, patient.limits)
 
 
-def index_bloat(octets: int, live: int, limits: Limits) -> Finding:
+def index_bloat(table: str, octets: int, live: int, limits: Limits) -> Finding:
     """Indexes that are much larger than what they hold."""
-    seen = f"its indexes have {size(octets)}"
+    seen = f"the indexes of {table} have {size(octets)}"
     if octets <= limits.index or octets <= live * limits.index_per_row:
         return Finding("ok", "bloat", seen)
-    fix = "REINDEX TABLE CONCURRENTLY jobs, in Tenure's schema; it locks nobody out"
+    fix = f"REINDEX TABLE CONCURRENTLY {table}, in Tenure's schema; it locks nobody out"
     return Finding("warning", "bloat", f"{seen} for {count(live, 'row')}", fix)
 
 

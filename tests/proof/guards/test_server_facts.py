@@ -94,7 +94,7 @@ def test_a_role_s_lacks_are_told_by_table_and_privilege(server: Workbench) -> No
         )
 
 
-def test_settings_are_those_of_the_table_of_jobs(server: Workbench) -> None:
+def test_settings_are_those_of_the_tables_that_grow(server: Workbench) -> None:
     schema = server.store.dialect.place("tenure.").strip('".')
 
     def vital(name: str) -> Any:
@@ -102,10 +102,17 @@ def test_settings_are_those_of_the_table_of_jobs(server: Workbench) -> None:
 
     server.sql(f'CREATE TABLE "{schema}_more" (id integer) WITH (autovacuum_enabled = off)')
     try:
-        assert vital("autovacuum_of_jobs") == "true"
-        server.sql("ALTER TABLE tenure.jobs SET (autovacuum_enabled = off)")
-        assert vital("autovacuum_of_jobs") in ("off", "false")
-        server.sql("ALTER TABLE tenure.jobs RESET (autovacuum_enabled)")
+        told_of = {name for name in dict(server.ask("vitals").rows) if "_of_" in name}
+        tables = ("jobs", "finished", "attempts")
+        words = ("autovacuum", "live", "dead", "table_bytes", "index_bytes")
+        assert told_of == {f"{word}_of_{table}" for word in words for table in tables}
+        for table in tables:
+            assert vital(f"autovacuum_of_{table}") == "true"
+            server.sql(
+                f"ALTER TABLE tenure.{table} SET (autovacuum_enabled = off, toast_tuple_target = 4000)"
+            )
+            assert vital(f"autovacuum_of_{table}") in ("off", "false")
+            server.sql(f"ALTER TABLE tenure.{table} RESET (autovacuum_enabled, toast_tuple_target)")
         counting = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
         told: list[tuple[int, int, int]] = []
 

@@ -10,16 +10,19 @@ SELECT v.name, v.value FROM (VALUES
     ('synchronous_commit', current_setting('synchronous_commit')),
     ('autovacuum', current_setting('autovacuum')),
     ('track_counts', current_setting('track_counts')),
-    ('autovacuum_of_jobs', coalesce(
-        (SELECT o.option_value FROM pg_class c, pg_options_to_table(c.reloptions) o
-         WHERE c.oid = 'tenure.jobs'::regclass AND o.option_name = 'autovacuum_enabled'), 'true')),
     ('max_connections', current_setting('max_connections')),
     ('reserved_connections', current_setting('superuser_reserved_connections')),
     ('connections', (SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend')),
     ('standby', pg_is_in_recovery()::text),
-    ('sees_all', pg_has_role('pg_read_all_stats', 'USAGE')::text),
-    ('live', (SELECT n_live_tup::text FROM pg_stat_user_tables WHERE relid = 'tenure.jobs'::regclass)),
-    ('dead', (SELECT n_dead_tup::text FROM pg_stat_user_tables WHERE relid = 'tenure.jobs'::regclass)),
-    ('table_bytes', pg_table_size('tenure.jobs'::regclass)::text),
-    ('index_bytes', pg_indexes_size('tenure.jobs'::regclass)::text)
+    ('sees_all', pg_has_role('pg_read_all_stats', 'USAGE')::text)
 ) AS v(name, value)
+UNION ALL
+SELECT w.name || '_of_' || c.relname, w.value
+FROM pg_class c, LATERAL (VALUES
+    ('autovacuum', coalesce((SELECT o.option_value FROM pg_options_to_table(c.reloptions) o WHERE o.option_name = 'autovacuum_enabled'), 'true')),
+    ('live', pg_stat_get_live_tuples(c.oid)::text),
+    ('dead', pg_stat_get_dead_tuples(c.oid)::text),
+    ('table_bytes', pg_table_size(c.oid)::text),
+    ('index_bytes', pg_indexes_size(c.oid)::text)
+) AS w(name, value)
+WHERE c.oid IN ('tenure.jobs'::regclass, 'tenure.finished'::regclass, 'tenure.attempts'::regclass)
