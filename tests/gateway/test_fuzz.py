@@ -193,7 +193,7 @@ async def exchange(
     headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in sent.headers]
     path, _, query = sent.path.partition("?")
     scope = {
-        "type": "http", "method": sent.method, "path": path, "query_string": query.encode(), "headers": headers
+        "type": "http", "method": sent.method, "path": path, "query_string": query.encode("utf-8", "surrogateescape"), "headers": headers,
     }  # fmt: skip
     await gateway(scope, receive, send)
     return answer

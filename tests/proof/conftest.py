@@ -19,6 +19,8 @@ from tests.proof.tally import Tally, add_losses, topic_of
 _HERE = Path(__file__).parent
 _LONGEST = 600
 """How many seconds a test may take that does many times as much as in `make test`."""
+_BESIDE_OTHERS = 4
+"""How many times as long it may take where a soak, and who knows what else, goes on beside it all the time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,13 +28,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if _HERE in item.path.parents:
                 item.add_marker(pytest.mark.proof)
-                if item.get_closest_marker("timeout") is None:
-                    item.add_marker(pytest.mark.timeout(_LONGEST))
+                _give_time(item)
     if depth.DEPTH == "torture":
         # A round may be cut short: what it leaves out is another part each time, and of nothing all.
         items[:] = spread(items, strand_of, random.Random(depth.seed()))
         # What takes longest begins first.
         items.sort(key=lambda item: item.path.parent.name != "soak")
+
+
+def _give_time(item: pytest.Item) -> None:
+    """How long a test may take at this depth."""
+    told = item.get_closest_marker("timeout")
+    longest = _LONGEST if told is None else told.args[0]
+    if told is None or depth.DEPTH == "torture":
+        times = _BESIDE_OTHERS if depth.DEPTH == "torture" else 1
+        item.add_marker(pytest.mark.timeout(longest * times), append=False)
 
 
 @pytest.hookimpl(tryfirst=True)

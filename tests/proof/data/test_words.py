@@ -153,7 +153,7 @@ def test_whatever_is_written_is_understood_or_refused_in_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     slow = {"toml": 5, "cron": 10, "http": 5}
-    count = depth.of(test=200, proof=3_000, torture=20_000) // slow.get(target, 1)
+    count = depth.of(test=200, proof=3_000, torture=6_000) // slow.get(target, 1)
     told: Counter[bool] = Counter()
 
     def check(text: str) -> None:
