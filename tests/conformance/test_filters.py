@@ -415,6 +415,28 @@ def test_jobs_of_a_flow_and_of_a_parent_are_met_however_far_apart_they_are(
     assert [job.id for job in q.list(which.only([tenure.State.DONE]))] == wanted[1::-1]
 
 
+def test_who_says_how_far_to_look_has_few_payloads_read_at_a_time(
+    q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.store.search._ROUGH", 2)
+    monkeypatch.setattr("tenure.store.search._READ", 4)
+    answers = q.enqueue_many([tenure.NewJob(kind="k", payload={"n": n % 2, "m": 1}) for n in range(12)])
+    even = [answer.id for answer in answers[::2]]
+    which = query.parse("payload.n:0 payload.m:1")
+    assert [job.id for job in q.list(which)] == even[::-1]
+    assert q.count(which) == ({"ready": 6}, False)
+    assert q.count(which, look=100) == ({"ready": 2}, True)
+    met: list[str] = []
+    before, pages = None, 0
+    while pages == 0 or before is not None:
+        page = q.list(which, before=before, look=100)
+        assert len(page) <= 2
+        met += [job.id for job in page]
+        before, pages = page.before, pages + 1
+    assert met == even[::-1]
+    assert pages == 4  # the last one finds nothing left
+
+
 def test_what_has_not_ended_is_met_in_all_its_states_over_a_long_history(
     q: tenure.Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

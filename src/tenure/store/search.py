@@ -25,6 +25,8 @@ __all__ = ["NEWEST", "OLDEST", "STRETCH", "Counted", "Found", "Page", "count", "
 STRETCH: Final = 10_000
 _ROUGH: Final = 500
 """How many rows at a time where the payload decides: the store does not know how many of them will do."""
+_READ: Final = 1_000
+"""How many payloads are read on one stretch where somebody said how far to look: reading one costs ten times as much as passing over a job."""
 _FEW: Final = 1_000
 """How many jobs that have not ended are leapt over one by one: reading their ids costs as much as a page does."""
 _NEAR: Final = 500
@@ -128,7 +130,9 @@ def walk(
             answer = yield Statement(way.edge, bounds, alone=alone, reads=True)
             edge = answer.rows[0][0]
         asked = {**params, way.end: end if edge is None else edge}
-        found = yield from _stretch(way, asked, fits, limit - len(rows), at, alone=alone)
+        found = yield from _stretch(
+            way, asked, fits, limit - len(rows), at, read=None if look is None else _READ, alone=alone
+        )
         rows += found.rows
         if found.at is not None or edge is None:
             return Found(rows, found.at)
@@ -187,9 +191,10 @@ def _stretch(
     wanted: int,
     at: JobId | None,
     *,
+    read: int | None,
     alone: bool,
 ) -> Plan[Found]:
-    """What matches on one stretch: all of it, or as much as is wanted and where that ends."""
+    """What matches on one stretch: all of it, or as much as is wanted or may be read, and where that ends."""
     rows: list[tuple[Any, ...]] = []
     while True:
         most = wanted if fits is None else _ROUGH
@@ -204,6 +209,10 @@ def _stretch(
                     return Found(rows, at)
         if len(answer.rows) < most:
             return Found(rows, None)
+        if read is not None:
+            read -= most
+            if read <= 0:
+                return Found(rows, at)
 
 
 def _range(way: _Way, ids: Sequence[JobId] | None, start: JobId | None) -> tuple[JobId | None, JobId | None]:
