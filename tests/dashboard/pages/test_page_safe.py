@@ -140,7 +140,12 @@ def test_a_viewer_sees_everything_and_is_offered_no_action(browser: Browser, lig
         page.locator("tbody .tick input").first.click()
         expect(page.locator(".bar.on")).to_be_visible()
         expect(page.locator(".bar.on").get_by_role("button", name="Retry")).to_have_count(0)
+        page.keyboard.press("j")  # keys are heard
+        expect(page.locator("tbody tr").first).to_have_class(re.compile(r"\bhere\b"))
         page.keyboard.press("r")
+        page.keyboard.press("c")
+        page.keyboard.press("j")
+        expect(page.locator("tbody tr").nth(1)).to_have_class(re.compile(r"\bhere\b"))
         expect(page.locator("dialog[open]")).to_have_count(0)
         tab.clean()
 
