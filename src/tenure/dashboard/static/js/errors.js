@@ -1,4 +1,4 @@
-// Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group.
+// Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group; and undo what was done so.
 import { actOnFilter, actOnRows, newest } from "./acting.js";
 import { query } from "./api.js";
 import { ask, perform, say } from "./asking.js";
@@ -51,6 +51,15 @@ function Group({ group, here, operator, onPoint }) {
   </article>`;
 }
 
+// What was done to many of late, by anybody, and can still be undone.
+function Lately() {
+  const { data } = useLoad("undos", { every: 2000, idle: 10000 });
+  if (!data || !data.undos.length) return null;
+  return html`<section class="panel" data-lately><header class="panel-head"><h2>Lately</h2><span class="faint">and can still be undone</span></header>
+    <div class="scroll"><table><tbody>${data.undos.map((one) => html`<tr key=${one.name} data-undo=${one.name}><td><button type="button" class="small" onClick=${() => perform({ action: one.undo, name: one.name })}>Undo</button></td>
+      <td class="num"><${When} at=${one.at} /></td><td>${text(one.said)}${one.more && " so far"}</td><td class="wide mono clip" title=${text(one.what)}>${text(one.what)}</td></tr>`)}</tbody></table></div></section>`;
+}
+
 // No failure of this span; jobs that failed before may be dead all the same, and then it says how many.
 function None({ span, only }) {
   const { now } = useLive();
@@ -74,5 +83,6 @@ export function Errors({ params, operator }) {
   const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
     ${params.fingerprint && html`<p class="faint" data-only>One group alone. <a href=${href("errors", { span })}>All errors</a></p>`}
-    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${None} span=${span} only=${params.fingerprint} />`)}<//><//>`;
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${None} span=${span} only=${params.fingerprint} />`)}<//>
+    ${operator && html`<${Lately} />`}<//>`;
 }
