@@ -23,7 +23,7 @@ HASH = hash_password(PASSWORD)
 PAGES = [
     *("/api/me", "/api/overview", "/api/jobs", "/api/complete", "/api/jobs/0190a5d0-0000-7000-8000-000000000000"),
     *("/api/flow/x", "/api/chain/0190a5d0-0000-7000-8000-000000000000", "/api/errors", "/api/queues", "/api/workers", "/api/cron", "/api/webhooks", "/api/system"),
-    *("/api/audit", "/api/stream"),
+    *("/api/audit", "/api/undos", "/api/stream"),
 ]  # fmt: skip
 
 
@@ -90,6 +90,14 @@ def test_viewers_look_and_change_nothing(guarded: Served, light: House) -> None:
     assert light.q.paused() == {}
     assert guarded.act("pause", name="mail", token=OPERATOR).status == 200
     assert list(light.q.paused()) == ["mail"]
+
+
+def test_viewers_are_not_told_what_they_cannot_undo(guarded: Served, light: House) -> None:
+    light.dead("send")
+    guarded.act("discard", q="state:dead", token=OPERATOR)
+    answer = guarded.get("/api/undos", token=VIEWER)
+    assert (answer.status, answer.json) == (403, {"error": "viewers can look, and undo nothing"})
+    assert len(guarded.get("/api/undos", token=OPERATOR).json["undos"]) == 1
 
 
 def test_a_password_opens_a_session_with_a_cookie_that_no_script_and_no_other_site_gets(light: House) -> None:

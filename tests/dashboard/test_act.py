@@ -229,6 +229,55 @@ def test_what_still_goes_on_is_stopped_when_it_is_undone(
     until(lambda: page.get(f"/api/acts/{told['act']}").json["said"].endswith("then somebody undid it"))
 
 
+def test_what_can_be_undone_is_listed_until_it_is_undone(page: Served, house: House) -> None:
+    assert page.get("/api/undos").json == {"undos": []}
+    ids = [house.dead("send") for _ in range(5)]
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    first = page.act("discard", q="state:dead kind:send").json["undo"]
+    [one] = page.get("/api/undos").json["undos"]
+    assert before < datetime.fromisoformat(one.pop("at")) < before + timedelta(minutes=1)
+    assert one == {
+        "name": first,
+        "action": "discard",
+        "undo": "restore",
+        "what": "state:dead kind:send",
+        "count": 5,
+        "said": "5 jobs were discarded",
+        "more": False,
+    }
+    page.act("cancel", q="kind:send state:ready")  # that cannot be undone, nor can what changed nothing
+    page.act("retry", q="kind:other")
+    assert page.act("restore", name=first).json["done"] == 5
+    assert page.get("/api/undos").json == {"undos": []}
+    names = [page.act("retry", ids=[ids[0]]).json["undo"], page.act("retry", ids=ids[1:]).json["undo"]]
+    last, other = page.get("/api/undos").json["undos"]
+    assert [other["name"], last["name"]] == names
+    assert (other["undo"], other["what"], other["count"]) == ("unreplay", f"id:{ids[0]}", 1)
+    assert (last["what"], last["count"]) == (f"id:{','.join(ids[1:4])}, …", 4)
+    page.act("unreplay", name=names[0])
+    assert [one["name"] for one in page.get("/api/undos").json["undos"]] == names[1:]
+    for one in ids:  # five more
+        house.q.unreplay(tenure.Filter(ids=[one]))
+        names.append(page.act("retry", ids=[one]).json["undo"])
+    assert [one["name"] for one in page.get("/api/undos").json["undos"]] == names[:-6:-1]
+
+
+def test_what_could_not_be_undone_can_be_tried_again(light: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead, page = light.dead("send"), light.serve()
+    undo = page.act("discard", q="state:dead").json["undo"]
+    with monkeypatch.context() as away:
+        away.setattr(tenure.AsyncQueue, "restore", _away)
+        assert page.act("restore", name=undo).status == 503
+    assert [one["name"] for one in page.get("/api/undos").json["undos"]] == [undo]
+    assert page.act("restore", name=undo).json["done"] == 1
+    assert state(light, dead) == "dead"
+    assert page.get("/api/undos").json == {"undos": []}
+
+
+async def _away(*_: Any, **__: Any) -> None:
+    raise tenure.StoreError("gone for a while")
+
+
 def test_queues_are_paused_and_resumed(page: Served, house: House) -> None:
     assert page.act("pause", name="mail").json["done"] == 1
     assert list(house.q.paused()) == ["mail"]

@@ -7,7 +7,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
+from tenure.dashboard.series import now
 from tenure.errors import FieldError
 from tenure.filters import Filter
 from tenure.job import FINISHED
@@ -63,6 +64,7 @@ class Bulk:
         if rate is not None and (not math.isfinite(rate) or not 0 < rate <= _FASTEST):
             raise FieldError("rate", "must be a number of jobs a second, above 0", rate)
         self.queue, self.which, self.action, self.rate, self.run_at = queue, which, action, rate, run_at
+        self.began = now()
         self.done = self.beside = 0
         """Jobs changed; jobs asked to cancel, or left as they are because their unique key is taken or a worker has them."""
         self.ids: list[str] = []
@@ -71,6 +73,8 @@ class Bulk:
         self.name = secrets.token_hex(8)
         self.over, self.why = False, ""
         """Whether it has ended, and why before its end."""
+        self.undone = False
+        """Whether somebody has undone it, or is about to."""
 
     async def run(self) -> None:
         """All of it."""
@@ -132,9 +136,14 @@ class Bulk:
         return self.action in UNDONE.values() and self.done > _MOST
 
     @property
+    def goes_on(self) -> bool:
+        """Whether there are jobs that it has yet to come to."""
+        return not self._ended.is_set()
+
+    @property
     def undo(self) -> str | None:
-        """The name by which it can be undone, if it can."""
-        some = bool(self.ids) or not self._ended.is_set()
+        """The name by which it can be undone, if it can and nobody has."""
+        some = (bool(self.ids) or self.goes_on) and not self.undone
         return self.name if self.action in UNDONE.values() and some and not self.too_many else None
 
     def told(self) -> str:
@@ -163,7 +172,23 @@ class Bulk:
 class Undoing(Bulk):
     """Putting jobs back, by their ids alone: those that an earlier action changed, and no others like them."""
 
+    def __init__(self, queue: AsyncQueue, ids: Sequence[str], action: str, of: Bulk | None = None) -> None:
+        super().__init__(queue, Filter(ids=ids), action)
+        self._of = of
+        """The action that is undone, where it is one of those remembered."""
+
     async def _through(self) -> None:
+        if self._of is None:
+            await self._back()
+            return
+        self._of.undone = True
+        try:
+            await self._back()
+        except BaseException:
+            self._of.undone = False  # it can be asked for again
+            raise
+
+    async def _back(self) -> None:
         ids = list(self.which.ids or ())
         put_back = self.queue.unreplay if self.action == "unreplay" else self.queue.restore
         for start in range(0, len(ids), _BATCH):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.dashboard.house import House
 __all__ = ["Seeded", "seed"]
 
 TRACE = (
-    'Traceback (most recent call last):\n  File "/app/mail.py", line 41, in send\n    raise TimeoutError\n'
+    'Traceback (most recent call last):\n  File "/app/{file}.py", line 41, in send\n    raise TimeoutError\n'
 )
 
 
@@ -27,11 +28,21 @@ class Seeded:
     hook: str
 
 
-def seed(house: House, words: str = "the server did not answer", error_kind: str = "TimeoutError") -> Seeded:
-    """Through the store's own verbs, so that it is there at once; `words` stand in every field that takes them."""
+def seed(
+    house: House,
+    words: str = "the server did not answer",
+    error_kind: str = "TimeoutError",
+    *,
+    file: str = "mail",
+    header: str = "x-words",
+) -> Seeded:
+    """Through the store's own verbs, so that it is there at once; `words` stand in every field that takes them.
+
+    `file` is where it failed, by its traceback, and `header` the name of one that a request came with.
+    """
     q = house.q
     for number in range(3):
-        dead = _fail(q, q.enqueue("send_email", {"to": f"a{number}@b.c", "text": words}, queue="mail", max_attempts=1).id, words, error_kind)  # fmt: skip
+        dead = _fail(q, q.enqueue("send_email", {"to": f"a{number}@b.c", "text": words}, queue="mail", max_attempts=1).id, words, error_kind, file)  # fmt: skip
     done = _done(q, q.enqueue("resize", {"text": words}, queue="pictures", tags=["vip"]).id, {"said": words})
     parent = q.enqueue("import_all", {"n": 2}, queue="imports", flow="night-import").id
     _done(q, parent, None)
@@ -43,7 +54,7 @@ def seed(house: House, words: str = "the server did not answer", error_kind: str
     hook = q.enqueue_job(
         tenure.NewJob(
             kind="on_event", payload={"id": 7}, queue="hooks", delay="1h",
-            request=tenure.Request(headers={"content-type": "application/json", "x-words": words}, body=b'{"id": 7}'),
+            request=tenure.Request(headers={"content-type": "application/json", header: words}, body=json.dumps({"id": 7, words: words}).encode()),
         )
     ).id  # fmt: skip
     ready = q.enqueue("send_email", {"to": "x@y.z"}, queue="mail").id
@@ -63,9 +74,7 @@ def _done(q: tenure.Queue, job_id: str, result: Any) -> str:
     return job_id
 
 
-def _fail(q: tenure.Queue, job_id: str, words: str, error_kind: str) -> str:
-    assert q.settle(
-        _claim(q, job_id),
-        tenure.Fail(words, kind=error_kind, traceback=f"{TRACE}{error_kind}: {words}\n"),
-    )
+def _fail(q: tenure.Queue, job_id: str, words: str, error_kind: str, file: str) -> str:
+    trace = f"{TRACE.format(file=file)}{error_kind}: {words}\n"
+    assert q.settle(_claim(q, job_id), tenure.Fail(words, kind=error_kind, traceback=trace))
     return job_id

@@ -62,6 +62,47 @@ def test_jobs_are_walked_selected_retried_and_cancelled_by_keys(tab: Tab, house:
     expect(page.locator(".explain .state")).to_have_text("ready")
 
 
+def test_keys_are_heard_after_a_click_on_a_tick_box(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs?q=state:dead")
+    rows, question = page.locator("tbody tr"), page.locator("dialog[open] h2")
+    rows.nth(1).locator(".tick input").click()
+    expect(page.locator(".bar.on")).to_contain_text("1 job selected")
+    for key, asked in (("r", "Retry 1 job?"), ("c", "Cancel 1 job?")):
+        page.keyboard.press(key)
+        expect(question).to_have_text(asked)
+        page.keyboard.press("Escape")
+        expect(question).to_have_count(0)
+    page.keyboard.press("j")
+    expect(rows.first).to_have_class(re.compile(r"\bhere\b"))
+    page.keyboard.press("x")
+    expect(page.locator(".bar.on")).to_contain_text("2 jobs selected")
+    page.get_by_label("Select every job shown").click()
+    expect(page.locator(".bar.on")).to_contain_text("3 jobs selected")
+    page.keyboard.press("/")
+    expect(page.locator("#filter")).to_be_focused()
+
+
+def test_a_filter_that_is_applied_leaves_the_keys_to_the_list(tab: Tab, house: House) -> None:
+    seed(house)
+    page = tab.go("jobs")
+    box, rows = page.locator("#filter"), page.locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    page.keyboard.press("/")
+    box.press_sequentially("state:de")
+    expect(page.locator("#filter-list li")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")  # takes what is offered, and one types on
+    expect(box).to_have_value("state:dead")
+    expect(box).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(3)
+    expect(box).not_to_be_focused()
+    page.keyboard.press("j")
+    expect(rows.first).to_have_class(re.compile(r"\bhere\b"))
+    expect(box).to_have_value("state:dead")
+
+
 def test_the_filter_box_completes_says_where_a_mistake_is_and_makes_an_address(
     tab: Tab, house: House
 ) -> None:

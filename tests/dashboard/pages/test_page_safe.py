@@ -48,13 +48,18 @@ def _told(q: tenure.Queue) -> list[str]:
 
 def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None:
     words = " ".join(CORPUS)
-    seeded = seed(house, words, CORPUS[1])
+    seeded = seed(house, words, CORPUS[1], file=CORPUS[1], header=CORPUS[1])
+    raw = house.q.enqueue_job(
+        tenure.NewJob(
+            kind="raw", delay="1h", request=tenure.Request(words.encode(), dict.fromkeys(CORPUS, words))
+        )
+    ).id
     for bad in CORPUS:
         job = house.q.enqueue(bad[:60], {bad: bad}, queue=bad[:60], tags=[bad[:60]], group=bad[:60], flow=bad[:60], unique=bad, delay="1h")  # fmt: skip
     house.q.schedule(CORPUS[1][:60], "0 3 * * *", CORPUS[0][:60], {"bad": CORPUS[2]})
     house.q.pause(CORPUS[1][:60])
     flow = f"flow/{quote(CORPUS[-1][:60], safe='')}"
-    for route in ["overview", "jobs", f"job/{seeded.dead}", f"job/{seeded.done}", f"job/{seeded.hook}", f"job/{job.id}", *_told(house.q), flow, "errors", "queues", "workers", "cron", "system"]:  # fmt: skip
+    for route in ["overview", "jobs", f"job/{seeded.dead}", f"job/{seeded.done}", f"job/{seeded.hook}", f"job/{raw}", f"job/{job.id}", *_told(house.q), flow, "errors", "queues", "workers", "cron", "system"]:  # fmt: skip
         page = tab.go(route)
         expect(page.locator("#main .panel, #main .scroll, #main .group, #main .empty").first).to_be_visible()
         assert page.evaluate("window.hurt") is None, route
@@ -65,7 +70,17 @@ def test_markup_in_every_stored_field_stays_text(tab: Tab, house: House) -> None
         assert page.locator('a[href^="javascript"]').count() == 0, route
     page = tab.go(f"job/{seeded.dead}")
     expect(page.locator("pre.trace")).to_contain_text("<img src=x onerror=window.hurt=1>")
+    expect(page.locator("pre.trace")).to_contain_text(f'File "/app/{CORPUS[1]}.py"')
     expect(tab.go("errors").locator(".group .err").first).to_have_text(CORPUS[1])
+    expect(page.locator(".group [data-frame]")).to_have_text(f"at app/{CORPUS[1]}.py:41 in send")
+    request = page.locator(".panel", has_text="The request it came with")
+    tab.go(f"job/{seeded.hook}")
+    expect(request.locator("pre")).to_have_text(json.dumps({"id": 7, words: words}))
+    expect(request.locator("th").get_by_text(CORPUS[1], exact=True)).to_be_visible()
+    tab.go(f"job/{raw}")
+    expect(request.locator("pre")).to_have_text(words)
+    for bad in CORPUS:
+        expect(request.locator("th").get_by_text(bad, exact=True)).to_be_visible()
     expect(tab.go("webhooks").locator("tbody tr")).to_have_count(len(CORPUS))
     expect(page.locator("tbody b").first).to_have_text(min(CORPUS))
     for bad in CORPUS:
@@ -140,7 +155,12 @@ def test_a_viewer_sees_everything_and_is_offered_no_action(browser: Browser, lig
         page.locator("tbody .tick input").first.click()
         expect(page.locator(".bar.on")).to_be_visible()
         expect(page.locator(".bar.on").get_by_role("button", name="Retry")).to_have_count(0)
+        page.keyboard.press("j")  # keys are heard
+        expect(page.locator("tbody tr").first).to_have_class(re.compile(r"\bhere\b"))
         page.keyboard.press("r")
+        page.keyboard.press("c")
+        page.keyboard.press("j")
+        expect(page.locator("tbody tr").nth(1)).to_have_class(re.compile(r"\bhere\b"))
         expect(page.locator("dialog[open]")).to_have_count(0)
         tab.clean()
 

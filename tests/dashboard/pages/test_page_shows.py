@@ -301,3 +301,31 @@ def test_errors_are_shown_of_each_span_and_of_all_that_is_kept(tab: Tab, house: 
         page.wait_for_url(f"**/#/errors?span={span}")
         expect(page.locator(".group")).to_have_count(many)
     expect(page.locator(".group .spark")).to_have_attribute("aria-label", re.compile("^1 in the last 24 hours"))  # fmt: skip
+
+
+def test_where_nothing_failed_of_late_the_errors_page_tells_of_jobs_that_are_dead_all_the_same(
+    tab: Tab, house: House
+) -> None:
+    page = tab.go("errors")
+    title, dead = page.locator(".empty-title"), page.locator("[data-dead]")
+    expect(title).to_have_text("No failure in the last 24 hours")
+    expect(dead).to_have_count(0)
+    with tenure.open(house.app.url, clock=lambda: datetime.now(UTC) - timedelta(days=3)) as q:
+        for said in ("is", "are"):
+            q.enqueue("send", max_attempts=1)
+            [claim] = q.claim()
+            q.settle(claim, tenure.Fail("no", kind="ValueError"))
+            expect(dead).to_contain_text(f"{said} dead now")  # by itself
+    expect(dead).to_have_text(re.compile("^2 jobs are dead now"))
+    spans = page.get_by_role("group", name="Span of time")
+    for span, words in (("1h", "hour"), ("6h", "6 hours"), ("24h", "24 hours")):
+        spans.get_by_role("button", name=span, exact=True).click()
+        expect(title).to_have_text(f"No failure in the last {words}")
+    dead.get_by_role("link").click()
+    page.wait_for_url("**/#/jobs?q=state:dead")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    tab.go("errors").get_by_role("link", name="all that is kept").click()
+    expect(page.locator(".group-figures")).to_have_text("2failures2died")
+    page = tab.go("errors?span=all&fingerprint=none")
+    expect(title).to_have_text("No failure of this group is kept")
+    expect(page.get_by_role("link", name="all that is kept")).to_have_count(0)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 import tenure
 from tenure.dashboard import acting
-from tests.dashboard.house import House, Served
+from tests.dashboard.house import OPERATOR, VIEWER, House, Served
 from tests.dashboard.pages.seeding import seed
-from tests.dashboard.pages.tab import Tab
+from tests.dashboard.pages.tab import PHONE, Tab, opened
 
 DEAD = tenure.Filter(states=["dead"])
 
@@ -25,12 +26,59 @@ def test_jobs_of_an_error_are_discarded_undone_and_one_of_them_restored(tab: Tab
     page.locator("dialog[open] button.yes").click()
     expect(page.locator(".toast", has_text="2 jobs were discarded")).to_be_visible()
     assert house.q.count(DEAD).total == 0
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".toast", has_text="2 jobs were made dead again")).to_be_visible()
+    expect(page.locator("[data-lately]")).to_have_count(0)
     assert house.q.count(DEAD).total == 2
     page = tab.go(f"job/{seeded.dead}")
     page.get_by_role("button", name="Restore").click()
     expect(page.locator(".explain .state")).to_have_text("dead")
+
+
+def test_what_was_discarded_is_undone_from_the_list_of_late_though_its_note_is_gone(
+    tab: Tab, house: House
+) -> None:
+    seed(house)
+    house.dead("other")
+    page = tab.go("errors")
+    for kind, said in (("send_email", "3 jobs were discarded"), ("other", "1 job was discarded")):
+        page.locator(".group", has_text=kind).get_by_role("button", name="Discard").click()
+        page.locator("dialog[open] button.yes").click()
+        expect(page.locator(".toast", has_text=said)).to_be_visible()
+    assert house.q.count(DEAD).total == 0
+    page.reload()
+    lately = page.locator("[data-lately] tbody tr")
+    expect(lately).to_have_count(2)
+    expect(page.locator(".toast")).to_have_count(0)
+    expect(lately.first).to_contain_text("1 job was discarded")
+    expect(lately.last).to_contain_text("state:dead fingerprint:")
+    lately.last.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast", has_text="3 jobs were made dead again")).to_be_visible()
+    expect(lately).to_have_count(1)
+    assert [job.kind for job in house.q.list(DEAD)] == ["send_email"] * 3
+    tab.go("jobs?q=state:dead").get_by_role("button", name="Retry all").click()
+    page.locator("dialog[open] button.yes").click()
+    expect(page.locator(".toast", has_text="3 jobs were started anew")).to_be_visible()
+    tab.go("errors")
+    expect(lately.first).to_contain_text("3 jobs were started anew")
+    lately.first.get_by_role("button", name="Undo").click()
+    expect(lately).to_have_text([re.compile("1 job was discarded")])
+    assert house.q.count(DEAD).total == 3
+
+
+def test_a_viewer_is_shown_no_list_of_what_can_be_undone(browser: Browser, light: House) -> None:
+    light.dead("first")
+    light.dead("second")
+    served = light.guarded()
+    served.act("discard", q="kind:first", token=OPERATOR)
+    with opened(browser, f"http://127.0.0.1:{served.port}", token=OPERATOR, size=PHONE) as tab:
+        expect(tab.go("errors").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+        assert tab.wide() <= 0
+    with opened(browser, f"http://127.0.0.1:{served.port}", token=VIEWER) as tab:
+        expect(tab.go("errors").locator(".group")).to_have_count(2)
+        expect(tab.page.locator("[data-lately]")).to_have_count(0)
+        assert not any("undos" in url for url in tab.asked)
+        tab.clean()
 
 
 def test_the_jobs_of_one_error_are_replayed_and_those_of_another_like_it_are_not(

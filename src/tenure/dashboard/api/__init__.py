@@ -18,6 +18,7 @@ from tenure.dashboard.api.me import me
 from tenure.dashboard.api.overview import overview
 from tenure.dashboard.api.queues import queues
 from tenure.dashboard.api.system import system
+from tenure.dashboard.api.undos import undos
 from tenure.dashboard.api.webhooks import webhooks
 from tenure.dashboard.api.workers import workers
 from tenure.dashboard.desk import Asked
@@ -28,6 +29,7 @@ Page = Callable[[Asked], Awaitable[Any]]
 PAGES: Final[Mapping[str, Page]] = {
     "/api/me": me,
     "/api/acts/{name}": acts,
+    "/api/undos": undos,
     "/api/overview": overview,
     "/api/jobs": jobs,
     "/api/complete": complete,

@@ -8,7 +8,7 @@ it can be asked for again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snooze
 from tenure.errors import FieldError, PayloadError, StoreError, TenureError
-from tenure.filters import Filter
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob
 from tenure.query import format as written
@@ -108,27 +107,28 @@ async def _unreplay(asked: Asked, order: Order, keep: Keep) -> Answer:
     """A retry by its name, or jobs by their ids."""
     if not order.name and not order.ids:
         raise FieldError("name", "must be that of a retry, as its answer told (or give ids)", order.name)
-    which = Filter(ids=await _undone(asked, order) if order.name else order.ids)
-    return await many(asked.desk, Undoing(await asked.desk.queue(), which, "unreplay"), keep)
+    of = await _undone(asked, order) if order.name else None
+    ids = order.ids if of is None else of.ids
+    return await many(asked.desk, Undoing(await asked.desk.queue(), ids, "unreplay", of), keep)
 
 
 async def _restore(asked: Asked, order: Order, keep: Keep) -> Answer:
     """A discard by its name, or what was discarded of the jobs that are meant."""
     if order.name is None:
         return await _bulk(asked, order, keep)
-    which = Filter(ids=await _undone(asked, order))
-    return await many(asked.desk, Undoing(await asked.desk.queue(), which, "restore"), keep)
+    of = await _undone(asked, order)
+    return await many(asked.desk, Undoing(await asked.desk.queue(), of.ids, "restore", of), keep)
 
 
-async def _undone(asked: Asked, order: Order) -> Sequence[str]:
-    """The jobs that the action of this name has changed; it is stopped if it still goes on."""
+async def _undone(asked: Asked, order: Order) -> Bulk:
+    """The action of this name, which knows the jobs that it has changed; it is stopped if it still goes on."""
     done, of = asked.desk.undos.get(order.named()), UNDONE[order.action]
     if done is None or done.action != of:
         raise Refused(404, f"no {of} of this name can be undone here any more")
     if done.too_many:
         raise Refused(404, f"this {of} cannot be undone any more: {done.said()}")
     await done.halt()
-    return done.ids
+    return done
 
 
 async def _again(asked: Asked, order: Order, _: Keep) -> Answer:

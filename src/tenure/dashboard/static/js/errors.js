@@ -1,15 +1,16 @@
-// Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group.
+// Errors: what is dead or failing, grouped by what went wrong; replay, snooze or discard a group; and undo what was done so.
 import { actOnFilter, actOnRows, newest } from "./acting.js";
 import { query } from "./api.js";
 import { ask, perform, say } from "./asking.js";
-import { count, moment, text } from "./format.js";
+import { count, jobs as jobsWord, moment, text } from "./format.js";
 import { useKeys, usePointer } from "./keys.js";
 import { html } from "./lib.js";
-import { useLoad } from "./live.js";
+import { useLive, useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, Spans, Spark, When } from "./parts.js";
 import { go, href, jobHref, jobsHref, quoted } from "./route.js";
 
 const SPANS = ["1h", "6h", "24h", "7d", "all"];
+const WITHIN = { "1h": "in the last hour", "6h": "in the last 6 hours", "24h": "in the last 24 hours", "7d": "in the last 7 days", all: "is kept" };
 
 // The dead jobs of a group, and no others.
 export const filterOf = (group) => `state:dead fingerprint:${group.fingerprint}`;
@@ -50,6 +51,24 @@ function Group({ group, here, operator, onPoint }) {
   </article>`;
 }
 
+// What was done to many of late, by anybody, and can still be undone.
+function Lately() {
+  const { data } = useLoad("undos", { every: 2000, idle: 10000 });
+  if (!data || !data.undos.length) return null;
+  return html`<section class="panel" data-lately><header class="panel-head"><h2>Lately</h2><span class="faint">and can still be undone</span></header>
+    <div class="scroll"><table><tbody>${data.undos.map((one) => html`<tr key=${one.name} data-undo=${one.name}><td><button type="button" class="small" onClick=${() => perform({ action: one.undo, name: one.name })}>Undo</button></td>
+      <td class="num"><${When} at=${one.at} /></td><td>${text(one.said)}${one.more && " so far"}</td><td class="wide mono clip" title=${text(one.what)}>${text(one.what)}</td></tr>`)}</tbody></table></div></section>`;
+}
+
+// No failure of this span; jobs that failed before may be dead all the same, and then it says how many.
+function None({ span, only }) {
+  const { now } = useLive();
+  const dead = now ? now.dead : 0, more = now !== null && (now.capped || []).includes("dead");
+  return html`<${Empty} title=${`No failure ${only ? "of this group " : ""}${WITHIN[span]}`}>
+    ${dead > 0 && html`<span data-dead><a href="#/jobs?q=state:dead">${jobsWord(dead, more)}</a> ${dead === 1 && !more ? "is" : "are"} dead now. </span>`}
+    ${span !== "all" && html`What failed before is shown by a longer span: <a href=${href("errors", { span: "all", fingerprint: only })}>all that is kept</a>.`}<//>`;
+}
+
 export function Errors({ params, operator }) {
   const span = SPANS.includes(params.span) ? params.span : "24h";
   const load = useLoad(`errors${query({ span, fingerprint: params.fingerprint })}`, { every: 2000, idle: 10000 });
@@ -64,5 +83,6 @@ export function Errors({ params, operator }) {
   const pick = (one) => go(href("errors", { span: one, fingerprint: params.fingerprint }), { replace: true });
   return html`<${Page} title="Errors" aside=${html`<${Spans} span=${span} spans=${SPANS} onPick=${pick} />`}>
     ${params.fingerprint && html`<p class="faint" data-only>One group alone. <a href=${href("errors", { span })}>All errors</a></p>`}
-    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${Empty} title="No errors">No worker counted a failure ${span === "all" ? "that is still kept" : `in the last ${span}`}. <a href="#/jobs?q=state:dead">All dead jobs</a><//>`)}<//><//>`;
+    <${Shown} load=${load}>${() => (groups.length ? html`<div class="groups">${groups.map((group) => html`<${Group} key=${group.fingerprint} group=${group} here=${group === here} operator=${operator} onPoint=${() => point(group.fingerprint)} />`)}</div>` : html`<${None} span=${span} only=${params.fingerprint} />`)}<//>
+    ${operator && html`<${Lately} />`}<//>`;
 }

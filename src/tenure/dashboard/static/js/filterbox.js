@@ -1,4 +1,4 @@
-// The filter box: completes as one types, and shows where a mistake is. Enter applies.
+// The filter box: completes as one types, and shows where a mistake is. Enter applies, and leaves the keys to the page.
 import { get, query } from "./api.js";
 import { filterWanted } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
@@ -35,7 +35,7 @@ export function FilterBox({ q, problem, onApply }) {
     }
   };
   const shut = () => { asked.current++; offer(null); pick(-1); };
-  const apply = (value) => { shut(); onApply(value.trim()); };
+  const apply = (value) => { shut(); box.current.blur(); onApply(value.trim()); };
   // Offers belong to the text they were made for: where somebody has typed on, the next ones are waited for.
   const take = (one, from = found) => {
     if (from.written !== box.current.value) {

@@ -46,7 +46,8 @@ export function usePointer(names, of) {
   return { named: at >= 0 ? name : null, point, step };
 }
 
-const typing = (target) => target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+// A box that is ticked takes no letters.
+const typing = (target) => target instanceof Element && target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null;
 
 function focusFilter() {
   const box = document.querySelector("#filter");
