@@ -5,8 +5,12 @@ import { html, useEffect, useRef, useState } from "./lib.js";
 
 export function FilterBox({ q, problem, onApply }) {
   const [text, set] = useState(q);
-  const [found, offer] = useState(null);
-  const [at, pick] = useState(-1);
+  const [found, showOffers] = useState(null);
+  const [at, showPicked] = useState(-1);
+  // What is so now, for keys that come faster than the page is drawn.
+  const now = useRef({ found: null, at: -1 });
+  const offer = (offers) => { now.current.found = offers; showOffers(offers); };
+  const pick = (place) => { now.current.at = place; showPicked(place); };
   const box = useRef(null);
   const asked = useRef(0);
   useEffect(() => {
@@ -37,7 +41,7 @@ export function FilterBox({ q, problem, onApply }) {
   const shut = () => { asked.current++; offer(null); pick(-1); };
   const apply = (value) => { shut(); box.current.blur(); onApply(value.trim()); };
   // Offers belong to the text they were made for: where somebody has typed on, the next ones are waited for.
-  const take = (one, from = found) => {
+  const take = (one, from = now.current.found) => {
     if (from.written !== box.current.value) {
       wanted.current = true;
       return;
@@ -45,7 +49,9 @@ export function FilterBox({ q, problem, onApply }) {
     const word = typeof one === "string" ? one : one.text;
     const next = from.written.slice(0, from.start) + word + from.written.slice(from.end);
     const cursor = from.start + word.length;
+    box.current.value = next; // at once: the next key may come before the page is drawn anew
     set(next);
+    pick(-1); // so that Enter applies what was taken, however late the next offers come
     requestAnimationFrame(() => {
       box.current.focus();
       box.current.setSelectionRange(cursor, cursor);
@@ -53,6 +59,7 @@ export function FilterBox({ q, problem, onApply }) {
     });
   };
   const onKey = (event) => {
+    const { found, at } = now.current;
     const n = found ? found.candidates.length : 0;
     if (event.key === "Escape") return n ? shut() : box.current.blur();
     if (event.key === "ArrowDown" && n) return event.preventDefault(), pick((at + 1) % n);
@@ -60,7 +67,7 @@ export function FilterBox({ q, problem, onApply }) {
     if (event.key === "Tab" && n && !event.shiftKey) return event.preventDefault(), take(found.candidates[Math.max(at, 0)]);
     if (event.key === "Enter") {
       event.preventDefault();
-      return n && at >= 0 ? take(found.candidates[at]) : apply(text);
+      return n && at >= 0 ? take(found.candidates[at]) : apply(box.current.value);
     }
     return undefined;
   };
