@@ -32,6 +32,8 @@ _HELD = 400
 _UNSETTLED, _SHARE = 8, 0.01
 """How many runs a kill or an outage may cost on the average, since what has ended is settled some milliseconds later; and which share
 of all jobs besides."""
+_FEW = 100
+"""What is no average yet: one kill may cost many runs, and a pool's parent takes its workers with it."""
 _MEET = 10
 """How many kills there are between two meetings of rivals."""
 
@@ -180,7 +182,7 @@ class Crowd:
         assert made.refused == self.rivals.tried > 0, (
             f"{self.rivals.tried} stale settles, {made.refused} refused"
         )
-        most = _UNSETTLED * (self.kills.total() + self.outages) + int(_SHARE * made.stored)
+        most = max(_UNSETTLED * (self.kills.total() + self.outages), _FEW) + int(_SHARE * made.stored)
         assert made.taken_away <= most, f"{made.taken_away} runs counted for nothing, of {made.stored} jobs"
         intact(self.scene.url)
         return made
