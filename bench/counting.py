@@ -39,11 +39,11 @@ class Counting:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Every worker's figures go through here: what is claimed, what has ended, what is told to the store."""
-        count = Figures.count
+        count = self._timed(Figures.count)
 
         def counted(figures: Figures, ended: Any) -> None:
             self._jobs += len(ended) * self._on
-            self._timed(count)(figures, ended)
+            count(figures, ended)
 
         with (
             mock.patch.object(Figures, "count", counted),

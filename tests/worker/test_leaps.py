@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import tenure
+from tenure.worker.lease import Keeper
 from tests.worker.house import House, until
 
 
@@ -61,14 +65,16 @@ def test_what_a_worker_took_from_itself_before_it_began_is_begun_once(house: Hou
         """Is claimed after all the others."""
 
     blocks.enqueue()
-    house.start(lease="3s")
+    working = house.start(lease="3s")
     until(blocked.is_set)
     job = waits.enqueue()
     first = house.seen(job, lambda j: j.state == "running").epoch
 
     def leap() -> bool:
-        clock.advance("10s")
-        return house.queue.reclaim() > 0
+        clock.advance("4s")
+        house.queue.beat(working.worker.name)  # it lives, so the job is no suspect
+        house.queue.reclaim()
+        return house.seen(job, bool).epoch > first
 
     try:
         until(leap)
@@ -79,3 +85,21 @@ def test_what_a_worker_took_from_itself_before_it_began_is_begun_once(house: Hou
     assert house.ended(job).state == "done"
     assert len(begun) == 1
     assert begun[0] > first
+
+
+def test_a_claim_has_not_started_because_an_older_one_of_its_job_still_runs(house: House) -> None:
+    clock = house.stand_still()
+    q, job = house.queue, house.queue.enqueue("k")
+    [older] = q.claim(lease="3s", started=False)
+    clock.advance("10s")
+    assert q.reclaim() == 1
+    [newer] = q.claim(lease="3s", started=False)
+    runs: Any = {job.id: SimpleNamespace(claim=older, context=None, begun=True)}
+    keeper = Keeper(
+        q, worker=newer.worker, queues=None, kinds=["k"], lease=timedelta(seconds=3), held={newer}, runs=runs,
+        renewed=lambda *_: None, outage=lambda *_: None, about=dict,
+    )  # fmt: skip
+    keeper._keep()
+    clock.advance("60s")
+    assert q.reclaim() == 1
+    assert house.seen(job, lambda j: j.state == "ready").crashes == 0

@@ -19,7 +19,7 @@ from tests.proof.ledger import at_rest, balance, intact
 from tests.proof.network.test_wires import FAULTS
 from tests.proof.tally import Tally
 from tests.support.proxy import Proxy
-from tests.support.workers import Scene, alive, open_scene, until
+from tests.support.workers import Scene, WorkerProcess, alive, open_scene, until
 
 _GRACE = depth.of(test=2, proof=5)
 _LATE = 5.0
@@ -54,26 +54,7 @@ def last(fault: str, proxy: Proxy, rng: random.Random) -> None:
 def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     fault: str, scene: Scene, proxy: Proxy, direct: str, seed: int, tally: Tally
 ) -> None:
-    running = scene.enqueue("hold", 3)
-    ended = scene.enqueue("good", 200)
-    worker = scene.start("--grace", f"{_GRACE}s", "-c", "10", "--lease", "3s")
-    for job in running:
-        scene.begun(job)
-    last(fault, proxy, random.Random(f"{seed}-leaving-{fault}"))
-    scene.open_gate()
-    worker.send(signal.SIGTERM)
-    told = time.monotonic()
-    worker.left()
-    took = time.monotonic() - told
-    assert took < _GRACE + _LATE, f"it took {took:.1f} s"
-    proxy.heal()
-    # Whatever it could not tell anybody is done by the next one, once its leases are over.
-    scene.worker_url = direct
-    scene.start("--grace", "5s")
-    at_rest(scene.q)
-    sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
-    intact(direct)
-    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses)
+    _leave_in_time(fault, scene, proxy, direct, f"{seed}-leaving-{fault}", tally, "-c", "10")
 
 
 @pytest.mark.proof
@@ -81,25 +62,37 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
 def test_a_pool_on_a_bad_wire_is_gone_when_its_grace_is_over(
     fault: str, scene: Scene, proxy: Proxy, direct: str, seed: int, tally: Tally
 ) -> None:
-    running = scene.enqueue("hold", 4)
+    drawn = f"{seed}-leaving-pool-{fault}"
+    pool = _leave_in_time(fault, scene, proxy, direct, drawn, tally, "--processes", "2", "-c", "5")
+    assert len(pool.children) >= 2
+    assert not any(map(alive, pool.children))
+    tally(pools_gone=1)
+
+
+def _leave_in_time(
+    fault: str, scene: Scene, proxy: Proxy, direct: str, drawn: str, tally: Tally, *how: str
+) -> WorkerProcess:
+    """Stop a worker, or a pool, on a wire with this fault; what it could not tell anybody is done by the next one."""
+    running = scene.enqueue("hold", 3)
     ended = scene.enqueue("good", 200)
-    pool = scene.start("--processes", "2", "--grace", f"{_GRACE}s", "-c", "5", "--lease", "3s")
+    worker = scene.start("--grace", f"{_GRACE}s", "--lease", "3s", *how)
     for job in running:
         scene.begun(job)
-    last(fault, proxy, random.Random(f"{seed}-leaving-pool-{fault}"))
+    last(fault, proxy, random.Random(drawn))
     scene.open_gate()
-    pool.send(signal.SIGTERM)
+    worker.send(signal.SIGTERM)
     told = time.monotonic()
-    pool.left()
-    assert time.monotonic() - told < _GRACE + _LATE
-    assert not any(map(alive, pool.children))
+    worker.left()
+    took = time.monotonic() - told
+    assert took < _GRACE + _LATE, f"it took {took:.1f} s"
     proxy.heal()
     scene.worker_url = direct
     scene.start("--grace", "5s")
     at_rest(scene.q)
     sums = balance(scene.q, [*running, *ended], tried=[*running, *ended], allow=("done",))
     intact(direct)
-    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses, pools_gone=1)
+    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses)
+    return worker
 
 
 @pytest.mark.proof
