@@ -5,8 +5,8 @@ VENV         ?= .venv
 ARGS         ?=
 MINUTES      ?= 30
 SEED         ?=
-# Tests wait more than they compute, so four of them share two cores well.
-TEST_WORKERS ?= 4
+# Tests wait more than they compute, so five of them share two cores well.
+TEST_WORKERS ?= 5
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input

@@ -64,9 +64,9 @@ class Sizes:
     def __init__(self, *, quick: bool) -> None:
         self.shape = Shape(200_000, 40_000, 10_000) if quick else Shape(1_000_000, 160_000, 40_000)
         self.asked = 10 if quick else 30
-        self.watched = Sized(1, 400_000, 2.0) if quick else Sized(6, 750_000, 2.0)
+        self.watched = Sized(1, 400_000, 2.0) if quick else Sized(14, 750_000, 2.0)
         """As long as a page waits before it asks for the overview again."""
-        self.listed = Sized(1, 400_000, 2.0) if quick else Sized(2, 750_000, 2.0)
+        self.listed = Sized(1, 400_000, 2.0) if quick else Sized(5, 750_000, 2.0)
         self.counted = Sized(1, 300_000, 1.0) if quick else Sized(6, 600_000, 1.0)
         """Not shorter: what is under way when a window ends, some 2,000 jobs, counts for one or the other by chance."""
 
@@ -182,8 +182,8 @@ def beside_a_page(store: str, url: str, sizes: Sizes, report: Report) -> None:
         app, spent = make_app(url), Spent(url)
         with looked_at(spent.url, spent, page) as turn:
             rates, costs = switched(app, sized, turn, on="open", off="closed")
-        if page == "overview":
-            _tell(report, store, "drain while a page is open, against without", rates, costs)
+        which = "a page" if page == "overview" else f"the page {page}"
+        _tell(report, store, f"drain while {which} is open, against without", rates, costs)
         machine = Cell("machine", [float(os.cpu_count() or 1)] * len(spent.open.values))
         what = f"what the page {page}, open, takes of all cores"
         report.add(store, what, {"page": spent.open, "machine": machine}, "page", "machine", want=round(1 - SHARE, 2), cost=True, paired=True)  # fmt: skip

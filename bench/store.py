@@ -46,6 +46,8 @@ class Sizes:
         self.single_rounds = 40 if quick else 120
         self.singles = 50
         """In a round of these, whose pace is the disk's: so many short ones, since it drifts within a second."""
+        self.claim_rounds = 20 if quick else 80
+        """Some milliseconds each."""
         self.at_once = 8_000
         self.many = 100_000 if quick else 1_000_000
         self.pinned_round = 10_000 if quick else 30_000
@@ -270,7 +272,8 @@ def flat_cost(
         fill(foreign_sql, "ready", sizes.many // 10, kind=f"foreign_{n}")
     fill(foreign_sql, "ready", 1_000)
     cells = interleave(
-        sizes.rounds + 2,
+        sizes.claim_rounds,
+        20,
         small=lambda: claim_cost(small),
         large=lambda: claim_cost(large),
         known=lambda: claim_cost(small, kinds=["k"]),
@@ -286,6 +289,7 @@ def flat_cost(
         want=1.3,
         cost=True,
         sized=True,
+        paired=True,
     )
     report.add(
         store,
@@ -296,6 +300,7 @@ def flat_cost(
         want=2,
         cost=True,
         sized=True,
+        paired=True,
     )
     for q in (small, large, foreign):
         q.close()
@@ -383,6 +388,7 @@ def pinned(url: str, sizes: Sizes, report: Report) -> None:
         want=None,
         cost=True,
         sized=True,
+        paired=True,
     )
     q.close()
 

@@ -15,7 +15,7 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import tenure
@@ -110,6 +110,14 @@ class Terminal:
     def interrupt(self) -> None:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
+
+    def waits(self) -> None:
+        """Wait until it does, for its keyboard: what comes before that is not heard until a key is pressed."""
+        sleeping = 0
+        while sleeping < 5:
+            state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            sleeping = sleeping + 1 if state == "S" else 0
+            sleep(0.02)
 
     def end(self) -> int:
         """How it ended."""

@@ -116,6 +116,15 @@ def test_waiting_for_what_dies_is_an_error_that_says_why(desk: Desk) -> None:
         assert "is dead: out of stamps" in terminal.screen
 
 
+def test_waiting_is_ended_by_ctrl_c_which_is_not_a_job_that_died(desk: Desk) -> None:
+    with desk.queue() as q, desk.terminal("enqueue", "send", "--wait") as terminal:
+        until_there(desk)
+        terminal.interrupt()
+        assert terminal.end() == 130
+        assert "interrupted" in terminal.screen
+        assert q.counts()["default"]["ready"] == 1
+
+
 def test_waiting_ends_in_time(desk: Desk) -> None:
     told = desk.run("enqueue", "send", "--wait-for", "50ms", "--json")
     assert told.code == 1

@@ -12,6 +12,7 @@ import tenure
 from tenure.config import PostgresPlace, locate
 from tests.cli.desk import Desk
 from tests.proof.upgrade.newer import newer
+from tests.support.child import ROOT
 
 
 def apply(desk: Desk, script: str) -> None:
@@ -83,3 +84,11 @@ def test_only_one_thing_at_a_time(desk: Desk) -> None:
     assert desk.run("migrate", "--sql", "--check").code == 2
     assert desk.run("migrate", "--all").code == 2
     assert "CREATE TABLE" in desk.run("migrate", "--sql", "--all", "--json").json["sql"]
+
+
+def test_it_prints_the_script_of_the_roles_and_asks_no_store(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
+    script = (ROOT / "src" / "tenure" / "ops" / "roles.sql").read_text()  # played in tests/proof/roles
+    assert desk.run("migrate", "--roles").out.rstrip("\n") == script.rstrip("\n")
+    assert desk.run("migrate", "--roles", "--json").json == {"sql": script}
+    assert desk.run("migrate", "--roles", "--check").code == 2

@@ -177,14 +177,25 @@ def test_a_role_that_may_only_look_is_refused_in_one_sentence(postgres_desk: Des
     assert "goes on with the rest" not in told.err
 
 
-def test_who_says_no_has_changed_nothing(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("answer", "code", "told"),
+    [("\n", 1, "nothing was changed"), ("\x04", 1, "Aborted"), (None, 130, "interrupted")],
+    ids=["no", "end of input", "Ctrl-C"],
+)
+def test_who_does_not_say_yes_has_changed_nothing(
+    desk: Desk, answer: str | None, code: int, told: str
+) -> None:
     with desk.queue() as q:
         dead(q, 1)
     with desk.terminal("retry", "state:dead") as terminal:
         terminal.until("Retry 1 job? [y/N]: ")
-        terminal.type("\n")
-        assert terminal.end() == 1
-        assert "nothing was changed" in terminal.screen
+        terminal.waits()
+        if answer is None:
+            terminal.interrupt()
+        else:
+            terminal.type(answer)
+        assert terminal.end() == code
+        assert told in terminal.screen
     assert states(desk) == {"dead": 1}
 
 
@@ -203,6 +214,8 @@ def test_interrupted_it_says_how_far_it_got_and_goes_on_when_told_again(desk: De
     with desk.queue() as q:  # one of them dies again meanwhile
         [claim] = q.claim(1)
         q.settle(claim, tenure.Bury("failed"))
+    rest = desk.run("retry", "state:dead", "--dry-run", "--after", found[2], "--json").json
+    assert rest["matched"] == 120 - done
     again = desk.run("retry", "state:dead", "--yes", "--after", found[2])
     assert again.out == f"{120 - done} retried\n"
     assert states(desk) == {"ready": 119, "dead": 1}

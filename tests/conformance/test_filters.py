@@ -202,6 +202,10 @@ def test_a_count_is_told_by_state_and_no_further_than_its_cap(q: tenure.Queue, s
     assert near.more
     assert near.total <= 2
     assert q.count(tenure.Filter(kinds=["nobody"])) == tenure.Counted({}, False)
+    ids = sorted(job.id for job in q.list(limit=100))
+    assert [q.count(after=ids[at]).total for at in (0, 12, 19)] == [19, 7, 0]
+    with pytest.raises(tenure.FieldError, match="after"):
+        q.count(after="nothing")
 
 
 def test_replay_many_looks_at_one_stretch_a_call_and_goes_on(q: tenure.Queue, short: None) -> None:

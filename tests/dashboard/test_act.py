@@ -216,9 +216,10 @@ def test_a_retry_is_undone_but_for_what_was_claimed_since_and_that_is_told(
 def test_what_still_goes_on_is_stopped_when_it_is_undone(
     page: Served, house: House, monkeypatch: pytest.MonkeyPatch, action: str, undo: str, then: str
 ) -> None:
-    monkeypatch.setattr(acting, "_PATIENCE", 0.05)
     ids = [house.dead("send") for _ in range(4)]
-    told = page.act(action, q="state:dead", rate=0.1).json
+    with monkeypatch.context() as hasty:
+        hasty.setattr(acting, "_PATIENCE", 0.05)
+        told = page.act(action, q="state:dead", rate=0.1).json
     assert told["more"]
     until(lambda: [state(house, one) for one in ids].count(then) == 1)
     with monkeypatch.context() as fewer:

@@ -19,8 +19,8 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tenure.metrics.names import METRICS
 from tests.support.child import ROOT
 
-RULES = yaml.safe_load((ROOT / "ops" / "alerts.yml").read_text())
-BOARD = json.loads((ROOT / "ops" / "grafana.json").read_text())
+RULES = yaml.safe_load((ROOT / "src" / "tenure" / "ops" / "alerts.yml").read_text())
+BOARD = json.loads((ROOT / "src" / "tenure" / "ops" / "grafana.json").read_text())
 KNOWN = {
     name: {*m.labels, *(("le",) if name.endswith("_bucket") else ())}
     for m in METRICS
@@ -119,18 +119,18 @@ def test_prometheus_takes_the_rules_and_the_dashboard_s_expressions(tmp_path: Pa
     shown = tmp_path / "shown.yml"
     rules = [{"record": f"shown:{n}", "expr": _filled(expr)} for n, (_, expr) in enumerate(EXPRS)]
     shown.write_text(yaml.safe_dump({"groups": [{"name": "shown", "rules": rules}]}))
-    _promtool("check", "rules", str(ROOT / "ops" / "alerts.yml"), str(shown))
+    _promtool("check", "rules", str(ROOT / "src" / "tenure" / "ops" / "alerts.yml"), str(shown))
     assert len(rules) > len(ALERTS)
 
 
 def test_prometheus_says_to_numbers_that_were_made_up_what_the_rules_should() -> None:
     """By its own tool where there is one: of every rule when it fires, and when it does not."""
-    played = yaml.safe_load((ROOT / "ops" / "alerts_test.yml").read_text())["tests"]
+    played = yaml.safe_load((ROOT / "src" / "tenure" / "ops" / "alerts_test.yml").read_text())["tests"]
     asked = [
         (one["alertname"], bool(one.get("exp_alerts"))) for test in played for one in test["alert_rule_test"]
     ]
     assert set(asked) == {(rule["alert"], fires) for rule in ALERTS for fires in (True, False)}
-    _promtool("test", "rules", str(ROOT / "ops" / "alerts_test.yml"))
+    _promtool("test", "rules", str(ROOT / "src" / "tenure" / "ops" / "alerts_test.yml"))
 
 
 def test_an_alert_counts_from_the_first_where_a_counter_is_not_there_before_it() -> None:

@@ -222,6 +222,22 @@ def test_a_file_on_a_network_filesystem_is_refused(
     assert [p.name for p in tmp_path.iterdir()] == ["mounts"]
 
 
+def test_a_link_to_a_file_on_a_network_filesystem_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far, near = tmp_path / "far", tmp_path / "near"
+    far.mkdir()
+    near.mkdir()
+    table = tmp_path / "mounts"
+    place = str(far.resolve()).replace(" ", "\\040")
+    table.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {place} nfs4 rw 0 0\n")
+    monkeypatch.setattr(files, "MOUNTS", table)
+    (near / "jobs.db").symlink_to(far / "jobs.db")
+    with pytest.raises(tenure.StoreRefused, match=r"network filesystem \(nfs4\)"):
+        opened(f"sqlite:///{near}/jobs.db")
+    assert [*far.iterdir()] == []
+
+
 def test_where_there_is_no_mount_table_the_file_is_used(
     file_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
 """In which order a round of `make torture` plays its tests: so that wherever it is cut short, it had a share of everything.
 
 Tests of one function that differ by a number only are a strand: words say what is played (the store, the fault), numbers how
-often. All strands go side by side, each as fast as it is long: when half of a round is over, so is half of each. What there is one
-of comes in the first third. Which test comes when is drawn from the round's seed.
+often. All strands go side by side, each as fast as it is long: when half of a round is over, so is half of each. The first of each
+comes in the first third. Which test comes when is drawn from the round's seed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["spread", "strand_of"]
 
 T = TypeVar("T")
 _SOON = 1 / 3
-"""The share of a round in which everything that there is one of is played."""
+"""The share of a round in which something of everything is played."""
 
 
 def spread(items: Sequence[T], strand_of: Callable[[T], str], chance: random.Random) -> list[T]:
@@ -27,8 +27,10 @@ def spread(items: Sequence[T], strand_of: Callable[[T], str], chance: random.Ran
         strands.setdefault(strand_of(item), []).append(item)
     turns: list[tuple[float, T]] = []
     for strand in strands.values():
-        begins, over = chance.random(), _SOON if len(strand) == 1 else 1.0
-        turns += [(over * (place + begins) / len(strand), item) for place, item in enumerate(strand)]
+        begins = chance.random()
+        first, *others = strand
+        turns.append((min(begins / len(strand), begins * _SOON), first))
+        turns += [((place + begins) / len(strand), item) for place, item in enumerate(others, 1)]
     return [item for _, item in sorted(turns, key=lambda turn: turn[0])]
 
 

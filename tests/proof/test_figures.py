@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from tests.proof import figures
@@ -44,6 +45,12 @@ def test_the_faults_of_wires_are_those_that_are_played() -> None:
 
 def test_the_page_tells_what_a_whole_proof_comes_to() -> None:
     assert between(PAGE, figures.MARKS) == figures.table()
+
+
+def test_the_page_tells_how_many_mutants_survive() -> None:
+    harmless = tomllib.loads((ROOT / "tests" / "proof" / "guards" / "harmless.toml").read_text())
+    here, there = len(harmless["sqlite"]), len(harmless["postgres"])
+    assert f"{here + there} survive ({here} on SQLite, {there} on PostgreSQL)" in PAGE.read_text()
 
 
 def test_a_whole_run_that_did_too_little_fails_and_a_part_of_it_does_not(tmp_path: Path) -> None:

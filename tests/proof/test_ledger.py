@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
+import psycopg
 import pytest
 
 import tenure
+from tenure.config import SqlitePlace, locate
 from tests.proof.ledger import at_rest, balance, intact
 from tests.proof.notes import Acks, Effect, Effects, Said
 from tests.support.fresh import KINDS, Kind, fresh_url
@@ -46,6 +52,45 @@ def test_a_run_without_faults_balances_and_its_store_is_intact(
     made = balance(q, acks.read(), tried=(), effects=effects.read(), g4={"k": acks.read()})
     assert (made.acked, made.done, made.dead, made.doubled, made.losses) == (60, 60, 0, 0, 0)
     assert intact(url) in {"integrity_check", "amcheck", "counts"}
+
+
+def test_a_row_that_one_index_does_not_know_of_is_noticed_by_every_means(q: tenure.Queue, url: str) -> None:
+    place = locate(url)
+    for _ in range(3):
+        q.enqueue("k")
+    if isinstance(place, SqlitePlace):
+        q.close()
+        _forget(place)
+        with pytest.raises(AssertionError, match="integrity_check"):
+            intact(url)
+        return
+    assert intact(url, amcheck=False) == "counts"
+    with psycopg.connect(place.conninfo, autocommit=True) as server:
+        for index in ("jobs_pkey", "jobs_ready"):
+            ready = f"UPDATE pg_index SET indisready = %s, indisvalid = %s WHERE indexrelid = '\"{place.schema}\".{index}'::regclass"
+            server.execute(ready.encode(), (False, False))
+            with tenure.open(url) as other:
+                other.enqueue("k")
+            server.execute(ready.encode(), (True, True))
+            for amcheck in (True, False):
+                with pytest.raises((AssertionError, psycopg.Error), match=index):
+                    intact(url, amcheck=amcheck)
+            server.execute(f'REINDEX INDEX "{place.schema}".{index}'.encode())
+            intact(url)
+            intact(url, amcheck=False)
+
+
+def _forget(place: SqlitePlace) -> None:
+    """Have one index of the file know of no row, as after a page that was never written."""
+    connect: Any = sqlite3.connect if place.shared else apsw.Connection
+    with closing(connect(place.path)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        [(page, size)] = file.execute(
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE type = 'index' AND name LIKE '%jobs_ready'"
+        ).fetchall()
+    with Path(place.path).open("r+b") as raw:
+        raw.seek((page - 1) * size)
+        raw.write(b"\x0a" + bytes(4) + (size % 65_536).to_bytes(2, "big") + bytes(1))
 
 
 def test_a_line_that_a_kill_cut_short_is_no_promise(tmp_path: Path) -> None:

@@ -30,7 +30,15 @@ def postgres_schema(postgres_url: str) -> Iterator[str]:
     yield schema
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("SET client_min_messages = warning")
-        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+        for left in reversed(range(5)):
+            try:
+                connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+                break
+            except (
+                psycopg.errors.DeadlockDetected
+            ):  # what a test has cut off may still be at its last statement
+                if not left:
+                    raise
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tenure import query
+from tenure.patterns import escape, parts_of
 
-KNOWN = {"kind": ["send_email", "send_sms", "two words"], "queue": ["mail"]}
+KNOWN = {"kind": ["send_email", "send_sms", "two words", "a*b", "a*, b"], "queue": ["mail"]}
 
 
 def offered(text: str, cursor: int | None = None) -> list[str]:
@@ -35,6 +36,8 @@ def test_an_empty_text_is_offered_every_field() -> None:
         ("kind:two", ['kind:"two words"']),
         ('kind:"two w', ['kind:"two words"']),
         ("-kind:send_s", ["-kind:send_sms"]),
+        ("kind:a", [r"kind:a\*b", r'kind:"a\\*, b"']),
+        (r"kind:a\*", [r"kind:a\*b"]),
         ("queue:", ["queue:mail"]),
         ("age:>5", ["age:>5m"]),
         ("nosuch:x", []),
@@ -43,6 +46,13 @@ def test_an_empty_text_is_offered_every_field() -> None:
 )
 def test_what_is_being_typed_is_completed(text: str, expected: list[str]) -> None:
     assert offered(text) == expected
+
+
+@pytest.mark.parametrize("name", ["a*b", "a*, b", "*x", r"a\*", 'a"*', "plain"])
+def test_a_name_that_is_offered_means_itself_alone(name: str) -> None:
+    [found] = query.complete("kind:", None, {"kind": [name]}).candidates
+    assert query.parse(f"kind:{found.text}").kinds == (escape(name),)
+    assert parts_of(escape(name)) == (name,)
 
 
 def test_the_word_at_the_cursor_is_completed_and_the_rest_stays() -> None:

@@ -83,6 +83,14 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except tenure.TenureError as error:
             raise click.ClickException(str(error)) from None
+        except (KeyboardInterrupt, click.Abort) as end:
+            # Of a question click tells only that it was not answered: whether by Ctrl-C stands behind that.
+            if isinstance(end, click.Abort) and not isinstance(end.__context__, KeyboardInterrupt):
+                raise
+            from tenure.cli.desk.opening import INTERRUPTED
+
+            click.echo("interrupted", err=True)
+            raise SystemExit(INTERRUPTED) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

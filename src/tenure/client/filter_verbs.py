@@ -46,12 +46,20 @@ class FilterVerbs:
         )
 
     def count(
-        self, which: Filter | None = None, *, cap: int = MAX_LIMIT, look: int | None = None
+        self,
+        which: Filter | None = None,
+        *,
+        cap: int = MAX_LIMIT,
+        look: int | None = None,
+        after: str | None = None,
     ) -> Call[Counted]:
-        """How many jobs match, by state; `more` says that there may be more, beyond `cap` or what it was to `look` at."""
+        """How many jobs match, by state; `more` says that there may be more, beyond `cap` or what it was to `look` at.
+
+        With `after` only those that a call on many jobs would go on with from there.
+        """
         found, far, now = Filter() if which is None else filter_of(which), _far(look), self._now()
-        most = check_whole(cap, "cap", 1, _MOST)
-        return Call(lambda _: search.count(found, cap=most, look=far, now=now), reads=True)
+        most, start = check_whole(cap, "cap", 1, _MOST), None if after is None else check_id(after, "after")
+        return Call(lambda _: search.count(found, cap=most, look=far, now=now, start=start), reads=True)
 
     def cancel_many(
         self, which: Filter, reason: str = "cancelled", *, limit: int = 1_000, after: str | None = None

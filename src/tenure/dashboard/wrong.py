@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from tenure.dashboard.watched import Watched
 from tenure.duration import spell
-from tenure.query.words import quoted
+from tenure.query.words import exactly
 
 __all__ = ["wrong"]
 
@@ -50,7 +50,7 @@ def _now(picture: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             waits = _jobs(queue["ready"], more="ready" in queue["capped"])
             yield _say("warning", f"queue {name} is paused, and {waits} wait in it", "#/queues")
         elif workers and late is not None and late > _LATE:
-            yield _say("warning", f"in queue {name} a job has been ready for {spell(timedelta(seconds=round(late)))}", _link(f"state:ready queue:{quoted(name)}"))  # fmt: skip
+            yield _say("warning", f"in queue {name} a job has been ready for {spell(timedelta(seconds=round(late)))}", _link(f"state:ready queue:{exactly(name)}"))  # fmt: skip
     if now["error_rate"] > _FAILING:
         yield _say(
             "warning", f"{now['error_rate']:.0%} of the attempts of the last minutes failed", "#/errors"
@@ -64,7 +64,7 @@ def _untaken(level: str, kinds: Mapping[str, int], how: str, which: str) -> Iter
     """Kinds with such jobs that no live worker takes."""
     most = sorted(kinds, key=lambda kind: -kinds[kind])
     for kind in most[:_NAMED]:
-        yield _say(level, f"{_jobs(kinds[kind])} of kind {kind} {how}, and no live worker takes that kind", _link(f"{which} kind:{quoted(kind)}"))  # fmt: skip
+        yield _say(level, f"{_jobs(kinds[kind])} of kind {kind} {how}, and no live worker takes that kind", _link(f"{which} kind:{exactly(kind)}"))  # fmt: skip
     if rest := most[_NAMED:]:
         yield _say(level, f"{_jobs(sum(kinds[kind] for kind in rest))} of {len(rest)} more kinds {how}, and no live worker takes them", "#/workers")  # fmt: skip
 

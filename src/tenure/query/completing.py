@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tenure.query.fields import FIELDS, field_of
-from tenure.query.words import quoted
+from tenure.query.words import exactly, quoted
 
 __all__ = ["Candidate", "Completion", "complete", "open_field"]
 
@@ -51,10 +51,15 @@ def complete(
     field = field_of(here.field)
     if field is None:
         return Completion(here.start, end, ())
-    values = dict.fromkeys((*field.samples, *(known or {}).get(field.name, ())))
-    wanted = typed.removeprefix('"').lower()
-    found = [v for v in values if v.lower().startswith(wanted) and v not in here.said]
-    return Completion(here.start, end, tuple(Candidate(quoted(v), field.means) for v in found[:_MOST]))
+    write = exactly if field.stars else quoted
+    written = {v: write(v) for v in (*field.samples, *(known or {}).get(field.name, ()))}
+    wanted, begun = typed.removeprefix('"').lower(), typed.lower()
+    found = [
+        text
+        for value, text in written.items()
+        if (value.lower().startswith(wanted) or text.lower().startswith(begun)) and value not in here.said
+    ]
+    return Completion(here.start, end, tuple(Candidate(text, field.means) for text in found[:_MOST]))
 
 
 def open_field(text: str, cursor: int | None = None) -> str | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from tenure.errors import FilterError
+from tenure.patterns import escape
 from tenure.query.near import meant
 
-__all__ = ["MAX_TEXT", "Value", "Word", "quoted", "words_of"]
+__all__ = ["MAX_TEXT", "Value", "Word", "exactly", "quoted", "words_of"]
 
 MAX_TEXT: Final = 10_000
 
@@ -50,6 +51,11 @@ def quoted(text: str) -> str:
     if text and not text.startswith('"') and not any(c == "," or c.isspace() for c in text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def exactly(name: str) -> str:
+    """The value that means this name and no other: a star in it stands for itself."""
+    return quoted(escape(name))
 
 
 def _skip(text: str, at: int) -> int:

@@ -151,13 +151,15 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: i
     moment, due, overdue, expired, woken = answer.rows[0]
     if anew:
         memory.swept_all = time.monotonic()
-    memory.swept = moment
+    moved = 0
     if expired:
         yield from expire(can, limit=_CHORE, now=now)
     if due:
-        yield from promote(can, limit=_CHORE, after=after, now=now)
+        moved = yield from promote(can, limit=_CHORE, after=after, now=now)
     if overdue:
-        yield from reclaim(can, limit=_CHORE, after=after, now=now, max_crashes=max_crashes)
+        back = yield from reclaim(can, limit=_CHORE, after=after, now=now, max_crashes=max_crashes)
+        moved = max(moved, back)
+    memory.swept = moment if moved < _CHORE else after  # there may be more where these were
     if woken:
         yield from admit_woken(can)
 

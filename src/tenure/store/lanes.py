@@ -179,6 +179,6 @@ class LaneMemory:
         found = self._scopes.get(key)
         if found is None:
             if len(self._scopes) >= _MAX_SCOPES:
-                self._scopes.pop(next(iter(self._scopes)))
+                self._scopes.pop(next(iter(list(self._scopes))), None)  # another thread may do the same
             found = self._scopes[key] = Scope(queues, kinds, except_queues)
         return found

@@ -91,9 +91,11 @@ def list_jobs(
     return Page(map(JobSeen.of, rows), at)
 
 
-def count(which: Filter, *, cap: int, look: int | None, now: int | None) -> Plan[Counted]:
-    """How many match, up to `cap`."""
-    rows, at = yield from walk(OLDEST, which, limit=cap, start=None, look=look, now=now)
+def count(
+    which: Filter, *, cap: int, look: int | None, now: int | None, start: JobId | None = None
+) -> Plan[Counted]:
+    """How many match, behind `start`, up to `cap`."""
+    rows, at = yield from walk(OLDEST, which, limit=cap, start=start, look=look, now=now)
     return Counted(dict(Counter(row[1] for row in rows)), at is not None)
 
 

@@ -24,7 +24,7 @@ _EVERY = 4.0
 """How often it is told at most, in seconds: with the next beat after it."""
 _GROUPS = 500
 """How many kinds of failures are told apart between two tellings; beyond, only by kind and type."""
-_SAMPLE = 50
+_SAMPLE = 25
 """How many jobs alike stand for all of a batch in how long they took."""
 
 

@@ -40,6 +40,19 @@ class Tab:
         self.page.goto(f"{self.root}/#/{route}")
         return self.page
 
+    def arrive(self, route: str) -> Page:
+        """Open a page of it, and wait until it is that one which is shown."""
+        page = self.go(route)
+        name, _, rest = route.partition("?")[0].partition("/")
+        title = {"job": rest, "flow": "Flow", "chain": "Chain of"}.get(name, name.capitalize())
+        expect(page.locator("h1")).to_contain_text(title)
+        expect(page.locator("#main .panel, #main .scroll, #main .group, #main .empty").first).to_be_visible()
+        return page
+
+    def forgive(self, status: int) -> None:
+        """A browser notes each such answer by itself, whatever the page makes of it."""
+        self.complaints = [said for said in self.complaints if f"status of {status}" not in said]
+
     def hide(self, *, hidden: bool) -> None:
         """As if another tab were looked at, or this one again."""
         self.page.evaluate(

@@ -38,13 +38,14 @@ def test_every_page_fits_its_window(browser: Browser, house: House, size: tuple[
     seeded, served = seed(house), house.serve()
     with opened(browser, f"http://127.0.0.1:{served.port}", size=size, scheme="light") as tab:
         _open_all(tab, seeded)
+        letters = tab.page.evaluate("getComputedStyle(document.body).fontSize")
+        assert letters == ("14px" if size == PHONE else "24px")
         tab.clean()
 
 
 def _open_all(tab: Tab, seeded: Seeded) -> None:
     for route in _routes(seeded):
-        shown = tab.go(route)
-        expect(shown.locator("#main .panel, #main .scroll, #main .empty, #main .group").first).to_be_visible()
+        shown = tab.arrive(route)
         expect(shown.locator(".problem")).to_have_count(0)
         assert tab.wide() <= 0, route
 
@@ -62,6 +63,7 @@ def test_it_is_dark_or_light_as_the_system_wishes_until_somebody_switches(
             page.get_by_label("Switch between dark and light").click()
             expect(page.locator(f'html[data-theme="{other}"]')).to_have_count(1)
             assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+            tab.clean()
 
 
 def test_a_server_that_went_away_is_said_in_words(browser: Browser, light: House) -> None:
@@ -78,7 +80,7 @@ def test_a_server_that_went_away_is_said_in_words(browser: Browser, light: House
 def test_a_job_that_is_not_there_is_said_in_words(tab: Tab) -> None:
     page = tab.go("job/01900000-0000-7000-8000-000000000000")
     expect(page.locator(".empty")).to_contain_text("There is no such job")
-    tab.complaints.clear()  # a browser notes each 404 by itself
+    tab.forgive(404)
 
 
 def test_it_works_under_any_root_path(browser: Browser, light: House) -> None:

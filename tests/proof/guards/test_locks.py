@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import psycopg
@@ -12,6 +12,7 @@ import pytest
 
 import tenure
 from tenure.newjob import lane_of
+from tenure.store.open import open_store
 from tenure.store.plan import Plan, Result, Statement
 from tests.proof.guards.test_moves import LANE, claim, new
 from tests.proof.guards.workbench import NOW, Workbench, pack, uid
@@ -172,12 +173,37 @@ def waiting(b: Workbench, name: str, **params: Any) -> Iterator[Future[Result]]:
         yield asked
 
 
+_OTHER_PLANS = ("indexscan", "indexonlyscan", "bitmapscan", "nestloop", "mergejoin")
+
+
+@contextmanager
+def end_to_end(b: Workbench) -> Iterator[Workbench]:
+    """The same store, by connections for which the server makes no plan but to read tables as they lie there."""
+    [(database,)] = b.sql("SELECT current_database()")
+    for name in _OTHER_PLANS:
+        b.sql(f'ALTER DATABASE "{database}" SET enable_{name} = off')
+    try:
+        store = open_store(f"{b.url}?schema={b.schema}")
+        yield Workbench(store, b.name, b.prefix, b.link, b.url)
+        store.close()
+    finally:
+        for name in _OTHER_PLANS:
+            b.sql(f'ALTER DATABASE "{database}" RESET enable_{name}')
+
+
+@pytest.mark.parametrize("plans", ["usual plans", "end to end"])
 @pytest.mark.parametrize("name", ["hold", "pardon", "replay", "unreplay"])
-def test_rows_are_waited_for_in_the_order_of_their_ids(server: Workbench, name: str) -> None:
-    """Who waits for the first holds none of the others, whatever order it was asked in: so nobody waits in a ring."""
+def test_rows_are_waited_for_in_the_order_of_their_ids(server: Workbench, name: str, plans: str) -> None:
+    """Who waits for the first holds none of the others, whatever order it was asked in, and whatever order they lie in: so nobody
+    waits in a ring."""
+    with end_to_end(server) if plans == "end to end" else nullcontext(server) as bench:
+        _wait_in_order(bench, name)
+
+
+def _wait_in_order(server: Workbench, name: str) -> None:
     numbers = range(1, 41)
     table = "finished" if name == "replay" else "jobs"
-    for n in numbers:
+    for n in reversed(numbers):
         server.job(n, "dead" if "replay" in name else "running", epoch=1, crashes=3)
     rows = pack(*({"id": uid(n), "epoch": 1, "less": 1} for n in reversed(numbers)))
     by_name: dict[str, dict[str, Any]] = {
@@ -187,7 +213,8 @@ def test_rows_are_waited_for_in_the_order_of_their_ids(server: Workbench, name: 
         "unreplay": {"ids": rows},
     }
     if name == "unreplay":
-        server.ask("replay", **by_name["replay"])
+        for n in reversed(numbers):
+            server.ask("replay", **by_name["replay"] | {"ids": pack({"id": uid(n)})})
     params = by_name[name]  # fmt: skip
     with (
         held(server, f"SELECT 1 FROM tenure.{table} WHERE id = ? FOR UPDATE", uid(1)) as other,

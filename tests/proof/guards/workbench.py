@@ -40,15 +40,20 @@ class Workbench:
 
     def __init__(self, store: Store, name: str, prefix: str, link: Any, url: str = "") -> None:
         self.store, self.name, self.link, self.url = store, name, link, url
-        self._prefix = prefix
+        self.prefix = prefix
 
     def sql(self, text: str, *values: Any, link: Any = None) -> list[tuple[Any, ...]]:
         """SQL of the test's own; `tenure.` stands before the names of tables, `?` for a value."""
-        placed = text.replace("tenure.", self._prefix)
+        placed = text.replace("tenure.", self.prefix)
         if self.name == "sqlite":
             return list(self.link.execute(placed, values).fetchall())
         cursor = (link or self.link).execute(placed.replace("?", "%s").encode(), values)
         return [tuple(map(_plain, row)) for row in cursor.fetchall()] if cursor.description else []
+
+    @property
+    def schema(self) -> str:
+        """The schema of its tables, on PostgreSQL."""
+        return self.prefix.strip('".')
 
     def put(self, table: str, **values: Any) -> None:
         """A row into a table."""

@@ -29,7 +29,7 @@ _MOMENT = 0.06
 """The longest time between a sign of life and a kill, in seconds."""
 _HELD = 400
 """How many jobs a worker that is killed has run and not settled, at most."""
-_UNSETTLED, _SHARE = 8, 0.01
+_UNSETTLED, _SHARE = 20, 0.01
 """How many runs a kill or an outage may cost on the average, since what has ended is settled some milliseconds later; and which share
 of all jobs besides."""
 _FEW = 100

@@ -1,4 +1,4 @@
-"""A schema with the roles that ops/roles.sql makes, and the URLs by which each role comes."""
+"""A schema with the roles that `tenure migrate --roles` makes, and the URLs by which each role comes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ROLES", "House", "Role", "furnished", "grant"]
 
 Role = Literal["producer", "worker", "viewer", "migrator"]
 ROLES: tuple[Role, ...] = ("producer", "worker", "viewer", "migrator")
-_SCRIPT = ROOT / "ops" / "roles.sql"
+_SCRIPT = ROOT / "src" / "tenure" / "ops" / "roles.sql"
 _PASSWORD = "only-for-tests"
 
 

@@ -1,4 +1,4 @@
-"""Producer, worker, viewer and migrator, as ops/roles.sql makes them."""
+"""Producer, worker, viewer and migrator, as `tenure migrate --roles` makes them."""
 
 from __future__ import annotations
 

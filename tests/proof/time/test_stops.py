@@ -30,8 +30,9 @@ def stop_busy(crew: Crew, worker: WorkerProcess, *, known: bool = False) -> set[
     """Stop a worker in the midst of a handler, of which the store is to know perhaps; the claims it holds."""
 
     def busy() -> set[tuple[str, int]]:
-        if not known:
-            crew.supply(12, 1.5)  # the others may have been quicker with what there was
+        crew.supply(
+            *(4, 12.0) if known else (12, 1.5)
+        )  # the others may have been quicker with what there was
         held = crew.held_by(worker, known=known)
         return held if crew.begun(held) else set()
 
@@ -94,7 +95,8 @@ def test_a_worker_that_stands_still_until_it_is_taken_for_dead_takes_the_crash_b
 ) -> None:
     draw = random.Random(f"{seed}-long-stop")
     crew = Crew(scene, draw, 2, _LONG_LEASE)
-    crew.enqueue(8, 12.0)
+    for worker in crew.workers:
+        worker.says("works on")
     stop_busy(crew, crew.workers[0], known=True)
     until(crew.crashes, within=150)
     crew.workers[0].send(signal.SIGCONT)

@@ -97,10 +97,11 @@ class Bulk:
         meant = self.which.only(self.states)
         if not meant.states:
             raise Misused(f"to {self.verb} is for jobs that are {', '.join(self.states)}")
-        counted = self.queue.count(meant, cap=_CAP)
+        counted = self.queue.count(meant, cap=_CAP, after=self._reached)
         if not counted.total:
-            raise NotFound(f"nothing matches {self._filter()}{self.note}")
-        sample = self.queue.list(meant, limit=_SAMPLE)
+            behind = "" if self._reached is None else f" behind {self._reached}"
+            raise NotFound(f"nothing matches {self._filter()}{self.note}{behind}")
+        sample = [j for j in self.queue.list(meant, limit=_SAMPLE) if j.id > (self._reached or "")]
         if dry_run and self.as_json:
             echo_json({"matched": counted.total, "more": counted.more, "states": counted.states, "sample": [j.id for j in sample]})  # fmt: skip
             return

@@ -26,6 +26,10 @@ class Link(Protocol):
         """Run a statement; its rows."""
         ...
 
+    def act(self, text: str, params: tuple[Any, ...]) -> None:
+        """Run a statement that has no rows to give."""
+        ...
+
     def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""
         ...
@@ -59,6 +63,10 @@ class ApswLink:
     def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
         return self._db.execute(text, params).fetchall()
+
+    def act(self, text: str, params: tuple[Any, ...]) -> None:
+        """Run a statement that has no rows to give."""
+        self._db.execute(text, params)
 
     def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""
@@ -100,6 +108,10 @@ class StdlibLink:
         rows = cursor.fetchall()
         self._changes = max(cursor.rowcount, 0)
         return rows
+
+    def act(self, text: str, params: tuple[Any, ...]) -> None:
+        """Run a statement that has no rows to give."""
+        self._db.execute(text, params)
 
     def many(self, text: str, rows: Iterable[Any]) -> int:
         """Run a statement once a row; how many rows it changed."""

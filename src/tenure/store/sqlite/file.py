@@ -26,7 +26,8 @@ __all__ = [
 
 NETWORK = frozenset({
     "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afs", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs",
-    "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "davfs", "fuse.davfs2",
+    "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "davfs", "fuse.davfs2", "gpfs", "fuse.gcsfuse", "fuse.juicefs",
+    "fuse.ceph-fuse", "vboxsf", "fuse.vmhgfs-fuse", "prl_fs",
 })  # fmt: skip
 MOUNTS = Path("/proc/self/mounts")
 
@@ -41,7 +42,7 @@ def prepare_file(path: str, library: str, *, create_private: bool) -> None:
         raise StoreUnavailable(f"cannot open {path}: the folder {folder} does not exist; create it first")
     if Path(path).is_dir():
         raise StoreRefused(f"cannot open {path}: it is a folder; name a file")
-    kind = network_filesystem(folder, _mounts())
+    kind = network_filesystem(os.path.dirname(os.path.realpath(path)), _mounts())  # noqa: PTH120 - where a link leads
     if kind is not None:
         raise StoreRefused(
             f"cannot use {path}: it is on a network filesystem ({kind}), whose locks are not reliable for SQLite; "

@@ -1,6 +1,6 @@
-"""Linux tells when a file is written to: inotify, through libc, on one file and the creation of it.
+"""Linux tells what becomes of files: inotify, through libc.
 
-A watch is on the file's inode and opens no descriptor on it: closing one would drop the locks that SQLite holds.
+A watch is on a file's inode and opens no descriptor on it: closing one would drop the locks that SQLite holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import struct
 from typing import Final
 
-__all__ = ["Inotify"]
+__all__ = ["Inotify", "Stirs"]
 
 _MODIFY: Final = 0x0002
 _CREATED: Final = 0x0100 | 0x0080
@@ -22,10 +22,9 @@ _ROOM: Final = 65_536
 
 
 class Inotify:
-    """Tells of writes to the file `path`, which need not exist yet; OSError where the system will not have it."""
+    """Events of what is watched, in a descriptor of its own; OSError where the system will not have it."""
 
-    def __init__(self, path: str) -> None:
-        self._path, self._name = os.fsencode(path), os.fsencode(os.path.basename(path))  # noqa: PTH119 - bytes are wanted
+    def __init__(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         try:
             self._add, start = libc.inotify_add_watch, libc.inotify_init1
@@ -34,8 +33,33 @@ class Inotify:
         self.descriptor: int = start(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.descriptor < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
+
+    def watch(self, path: bytes, events: int) -> None:
+        """Tell of these events from now on."""
+        if self._add(self.descriptor, path, events) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), os.fsdecode(path))
+
+    def read(self) -> bytes:
+        """Events that have not been read; nothing, if there are none."""
         try:
-            self._watch(os.path.dirname(self._path), _CREATED)  # noqa: PTH120
+            return os.read(self.descriptor, _ROOM)
+        except BlockingIOError:
+            return b""
+
+    def close(self) -> None:
+        """Stop."""
+        os.close(self.descriptor)
+
+
+class Stirs(Inotify):
+    """Tells of writes to the file `path`, which need not exist yet."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path, self._name = os.fsencode(path), os.fsencode(os.path.basename(path))  # noqa: PTH119 - bytes are wanted
+        try:
+            self.watch(os.path.dirname(self._path), _CREATED)  # noqa: PTH120
             self._watch_file()
         except OSError:
             self.close()
@@ -44,7 +68,7 @@ class Inotify:
     def stirred(self) -> bool:
         """Whether the file was written to or created since the last time."""
         stirred = False
-        while events := self._read():
+        while events := self.read():
             at = 0
             while at < len(events):
                 _, mask, _, length = _EVENT.unpack_from(events, at)
@@ -56,22 +80,7 @@ class Inotify:
                 stirred = stirred or bool(mask & (_MODIFY | _OVERFLOW))
         return stirred
 
-    def close(self) -> None:
-        """Stop."""
-        os.close(self.descriptor)
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self.descriptor, _ROOM)
-        except BlockingIOError:
-            return b""
-
     def _watch_file(self) -> None:
         # The folder tells when it is there.
         with contextlib.suppress(FileNotFoundError):
-            self._watch(self._path, _MODIFY)
-
-    def _watch(self, path: bytes, events: int) -> None:
-        if self._add(self.descriptor, path, events) < 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), os.fsdecode(path))
+            self.watch(self._path, _MODIFY)

@@ -24,6 +24,7 @@ from tenure.store.dialect import Dialect, Sql
 from tenure.store.lanes import LaneMemory
 from tenure.store.migrate import check_client, migrations
 from tenure.store.plan import Result, Statement, run
+from tenure.store.sqlite.anchor import Anchor
 from tenure.store.sqlite.bind import bound, chunks, numbered, runs
 from tenure.store.sqlite.connection import ApswLink, DriverError, Link, StdlibLink, meaning
 from tenure.store.sqlite.dialect import sqlite_dialect
@@ -125,7 +126,7 @@ class SqliteStore:
         self._inserted = 0
         self._locks = (threading.RLock(), threading.RLock())
         self._links: list[Link | None] = [None, None]
-        self._held: list[tuple[int, int] | None] = [None, None]
+        self._anchors: list[Anchor | None] = [None, None]
         self._log: tuple[int, int] | None = None
         self._keeper = LogKeeper(place.path)
         self._watches: WeakSet[SqliteWatch] = WeakSet()
@@ -161,7 +162,7 @@ class SqliteStore:
                 self._prepare()
             with self._locks[which]:
                 try:
-                    if self._held[0] not in (None, self._held[which]):
+                    if which and self._moved():
                         self._let_go(which)  # the writer has another file since
                     link = self._links[which] or self._link(which)
                     if which == 0 and promises != self._syncing and self._may_relax:
@@ -169,7 +170,7 @@ class SqliteStore:
                     answer = run(make(again), SqliteRunner(link, self.dialect.statements))
                 except DriverError as cause:
                     raise meaning(cause, self.place.path) from cause
-                if not is_at(self.place.path, self._held[which]):
+                if not self._is_there(which):
                     raise self._lost()
                 if which == 0:
                     self._keeper.tend(link)
@@ -190,18 +191,18 @@ class SqliteStore:
     def insert(self, job: BareParams) -> bool:
         """Store one job without options by the shortest way; False: it may not be stored, so ask `run`."""
         with self._locks[0]:
-            link = self._links[0]
-            if link is None:
+            link, anchor = self._links[0], self._anchors[0]
+            if link is None or anchor is None:
                 return False
             try:
                 if not self._syncing:
                     self._sync(link, True)
                 if job["now"] is None:
                     job["now"] = machine_micros()
-                link.query(self._insert, tuple(job.values()))
+                link.act(self._insert, tuple(job.values()))
             except DriverError:
                 return False
-            if not is_at(self.place.path, self._held[0]):
+            if not anchor.holds():
                 self._lost()
                 return False
             self._inserted += 1
@@ -260,10 +261,20 @@ class SqliteStore:
 
     def _let_go(self, which: int) -> None:
         link, self._links[which] = self._links[which], None
-        key, self._held[which] = self._held[which], None
-        if link is not None and key is not None:
+        anchor, self._anchors[which] = self._anchors[which], None
+        if link is not None and anchor is not None:
+            anchor.close()
             link.close()
-            release_library(key)
+            release_library(anchor.key)
+
+    def _is_there(self, which: int) -> bool:
+        anchor = self._anchors[which]
+        return anchor is not None and anchor.holds()
+
+    def _moved(self) -> bool:
+        """Whether the one who writes has another file than the one who reads."""
+        writer, reader = self._anchors
+        return writer is not None and reader is not None and writer.key != reader.key
 
     def _lost(self) -> Broken:
         """The path names another file, or none, and nobody else finds ours any more: look there again before the next call."""
@@ -277,8 +288,8 @@ class SqliteStore:
             raise UsageError("this queue is closed; open it again")
         link = self._links[which]
         if link is None:
-            link, self._held[which] = self._connect()
-            self._links[which] = link
+            link, key = self._connect()
+            self._links[which], self._anchors[which] = link, Anchor(self.place.path, key, inotify=which == 0)
             if which == 0:
                 # Without a write-ahead log, a commit that does not wait could damage the file.
                 [(mode,)] = link.query("PRAGMA journal_mode", {})
@@ -349,7 +360,7 @@ class SqliteStore:
     def _let_go_of_lost(self) -> None:
         """Close a file that its path no longer names; its log must not be taken for the new one's."""
         path = self.place.path
-        if self._links[0] is not None and not is_at(path, self._held[0]):
+        if self._links[0] is not None and not self._is_there(0):
             if is_at(f"{path}-wal", self._log):
                 why = f"{path} was replaced, but its log was left beside the new file; remove {path}-wal and {path}-shm"
                 raise Broken(FileExistsError(path), why, asked=False)

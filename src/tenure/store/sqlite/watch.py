@@ -18,7 +18,7 @@ from tenure.errors import TenureError
 from tenure.store.base import Broken
 from tenure.store.sqlite.connection import DriverError, Link, meaning
 from tenure.store.sqlite.file import key_of
-from tenure.store.sqlite.inotify import Inotify
+from tenure.store.sqlite.inotify import Stirs
 from tenure.store.watch import Watching
 
 __all__ = ["SqliteWatch"]
@@ -45,7 +45,7 @@ class SqliteWatch(Watching):
         self._link_lock = threading.RLock()
         self._link: Link | None = None
         self._release: Callable[[], None] | None = None
-        self._inotify: Inotify | None = None
+        self._inotify: Stirs | None = None
         self._key: tuple[int, int] | None = None
         self._seen = -1
         self._pause = 0.0
@@ -150,7 +150,7 @@ class SqliteWatch(Watching):
     def _listen(self, path: str) -> None:
         self._deafen()
         try:
-            self._inotify = Inotify(path) if self._wanted else None
+            self._inotify = Stirs(path) if self._wanted else None
         except OSError:
             self._inotify = None
 

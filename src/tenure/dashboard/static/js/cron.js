@@ -4,7 +4,7 @@ import { moment, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, State, When } from "./parts.js";
-import { href, jobsHref, quoted } from "./route.js";
+import { exactly, href, jobsHref } from "./route.js";
 
 async function run(name) {
   const answer = await ask({ title: `Run ${name} now?`, text: "A job is enqueued at once, beside those of the schedule.", yes: "Run it now" });
@@ -15,7 +15,7 @@ const pause = (name) => perform({ action: "pause_cron", name }, { undo: () => re
 const resume = (name) => perform({ action: "resume_cron", name });
 
 function Card({ one, operator }) {
-  const name = text(one.name), next = one.next || [], runs = one.runs, made = jobsHref(`kind:${quoted(text(one.kind))}`);
+  const name = text(one.name), next = one.next || [], runs = one.runs, made = jobsHref(`kind:${exactly(text(one.kind))}`);
   return html`<article class="panel cron" data-cron=${name}><header class="panel-head"><h2>${name} ${one.paused_at && html`<span class="state state-paused">paused</span>`}</h2>
     ${operator && html`<div class="buttons"><button type="button" class="small" onClick=${() => run(name)}>Run now</button>${one.paused_at ? html`<button type="button" class="small" onClick=${() => resume(name)}>Resume</button>` : html`<button type="button" class="small" onClick=${() => pause(name)}>Pause</button>`}</div>`}</header>
     <dl class="facts"><div><dt>When</dt><dd>${text(one.text)} <span class="faint mono">${text(one.cron)}</span></dd></div>

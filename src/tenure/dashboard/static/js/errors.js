@@ -7,7 +7,7 @@ import { useKeys, usePointer } from "./keys.js";
 import { html } from "./lib.js";
 import { useLive, useLoad } from "./live.js";
 import { Empty, JobLink, Page, Shown, Spans, Spark, When } from "./parts.js";
-import { go, href, jobHref, jobsHref, quoted } from "./route.js";
+import { exactly, go, href, jobHref, jobsHref } from "./route.js";
 
 const SPANS = ["1h", "6h", "24h", "7d", "all"];
 const WITHIN = { "1h": "in the last hour", "6h": "in the last 6 hours", "24h": "in the last 24 hours", "7d": "in the last 7 days", all: "is kept" };
@@ -38,7 +38,7 @@ function Group({ group, here, operator, onPoint }) {
   const q = filterOf(group);
   const sleeping = isSnoozed(group);
   return html`<article class=${`group ${here ? "here" : ""} ${sleeping ? "sleeping" : ""}`} data-fingerprint=${group.fingerprint} onClick=${onPoint}>
-    <div class="group-words"><h2><span class="err">${text(group.error_kind) || "Error"}</span> <span class="faint">in</span> <a href=${jobsHref(`kind:${quoted(text(group.kind))}`)}>${text(group.kind)}</a></h2>
+    <div class="group-words"><h2><span class="err">${text(group.error_kind) || "Error"}</span> <span class="faint">in</span> <a href=${jobsHref(`kind:${exactly(text(group.kind))}`)}>${text(group.kind)}</a></h2>
       <p class="mono wrap">${text(group.message)}</p>
       ${group.frame && html`<p class="faint mono wrap" data-frame>at ${text(group.frame)}</p>`}
       <p class="faint">first <${When} at=${group.first_seen} />, last <${When} at=${group.last_seen} />, for example <${JobLink} id=${group.sample_id} />${sleeping && html`, snoozed until ${moment(group.snoozed_until)}`}</p></div>

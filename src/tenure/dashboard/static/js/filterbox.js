@@ -24,7 +24,8 @@ export function FilterBox({ q, problem, onApply }) {
     const mine = ++asked.current;
     const input = box.current, written = input.value;
     try {
-      const got = { ...(await get(`complete${query({ q: written, at: input.selectionStart })}`)), written };
+      const at = [...written.slice(0, input.selectionStart)].length; // in characters, as the server counts
+      const got = { ...(await get(`complete${query({ q: written, at })}`)), written };
       if (mine !== asked.current || document.activeElement !== input) return;
       if (wanted.current && got.candidates.length) {
         wanted.current = false;
@@ -47,12 +48,15 @@ export function FilterBox({ q, problem, onApply }) {
       return;
     }
     const word = typeof one === "string" ? one : one.text;
-    const next = from.written.slice(0, from.start) + word + from.written.slice(from.end);
-    const cursor = from.start + word.length;
+    const letters = [...from.written];
+    const before = letters.slice(0, from.start).join("") + word, cursor = before.length;
+    const next = before + letters.slice(from.end).join("");
     box.current.value = next; // at once: the next key may come before the page is drawn anew
     set(next);
     pick(-1); // so that Enter applies what was taken, however late the next offers come
+    const mine = ++asked.current;
     requestAnimationFrame(() => {
+      if (mine !== asked.current) return; // applied or typed on meanwhile: the keys are elsewhere, or the box has them
       box.current.focus();
       box.current.setSelectionRange(cursor, cursor);
       complete();

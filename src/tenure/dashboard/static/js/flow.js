@@ -33,7 +33,8 @@ export function laidOut(rows) {
 export function criticalPath(rows) {
   const known = new Map(rows.map((row) => [row.id, row]));
   const path = new Set();
-  let at = rows.reduce((last, row) => (!last || end(row) > end(last) ? row : last), null);
+  // Of those that ended in the same moment the one that came last: a child, not its parent.
+  let at = laidOut(rows).reduce((last, { row }) => (!last || end(row) >= end(last) ? row : last), null);
   while (at && !path.has(at.id)) {
     path.add(at.id);
     at = known.get(at.parent);

@@ -8,7 +8,7 @@ import { useKeys } from "./keys.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Copy, Empty, Exact, JobLink, Page, Problem, Progress, Shown, State, When } from "./parts.js";
-import { chainHref, flowHref, jobsHref, quoted } from "./route.js";
+import { chainHref, exactly, flowHref, jobsHref, quoted } from "./route.js";
 
 const ENDED = ["done", "dead", "cancelled"];
 
@@ -19,8 +19,8 @@ function Fact({ name, children }) {
 function Facts({ job }) {
   const some = [["unique", "Unique"], ["group", "Group"], ["tenant", "Tenant"], ["reason", "Reason"]].filter(([name]) => job[name]);
   return html`<section class="panel"><dl class="facts">
-    <${Fact} name="Kind"><a href=${jobsHref(`kind:${quoted(text(job.kind))}`)}>${text(job.kind)}</a><//>
-    <${Fact} name="Queue"><a href=${jobsHref(`queue:${quoted(text(job.queue))}`)}>${text(job.queue)}</a><//>
+    <${Fact} name="Kind"><a href=${jobsHref(`kind:${exactly(text(job.kind))}`)}>${text(job.kind)}</a><//>
+    <${Fact} name="Queue"><a href=${jobsHref(`queue:${exactly(text(job.queue))}`)}>${text(job.queue)}</a><//>
     <${Fact} name="Attempt"><span class="num">${job.attempt} of ${job.max_attempts}</span><//>
     <${Fact} name="Priority"><span class="num">${job.priority}</span><//>
     <${Fact} name="Enqueued"><${When} at=${job.created_at} /><//>

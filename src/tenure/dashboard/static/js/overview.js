@@ -5,7 +5,7 @@ import { count, isNumber, rate, seconds, share, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLive, useLoad } from "./live.js";
 import { Empty, Page, Shown, Spans } from "./parts.js";
-import { go, href, inside, jobsHref, quoted } from "./route.js";
+import { exactly, go, href, inside, jobsHref } from "./route.js";
 
 const SPANS = ["5m", "1h", "6h", "24h", "7d"];
 
@@ -44,9 +44,9 @@ function Depths({ queues }) {
   const top = Math.max(1, ...queues.map((one) => (one.ready || 0) + (one.running || 0)));
   return html`<section class="panel"><header class="panel-head"><h2>Queues</h2><a href=${href("queues")}>all queues</a></header>
     ${queues.length === 0 ? html`<${Empty} title="No queues yet">A queue appears with its first job.<//>` : html`<div class="scroll"><table><thead><tr><th>Queue</th><th class="r">Ready</th><th class="r">Running</th><th class="r">Oldest waits</th><th class="r">Rate</th><th class="wide"></th></tr></thead>
-    <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${quoted(text(one.name))}`)}>${text(one.name)}</a></td>
-      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${shown(one, "ready")}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${quoted(text(one.name))}`)}>${shown(one, "running")}</a></td>
-      <td class="r num"><a href=${jobsHref(`state:ready queue:${quoted(text(one.name))}`)}>${seconds(one.oldest_ready)}</a></td><td class="r num"><a href=${jobsHref(`state:done queue:${quoted(text(one.name))}`)}>${rate(one.rate)}</a></td>
+    <tbody>${queues.map((one) => html`<tr><td><a href=${jobsHref(`queue:${exactly(text(one.name))}`)}>${text(one.name)}</a></td>
+      <td class="r num"><a href=${jobsHref(`state:ready queue:${exactly(text(one.name))}`)}>${shown(one, "ready")}</a></td><td class="r num"><a href=${jobsHref(`state:running queue:${exactly(text(one.name))}`)}>${shown(one, "running")}</a></td>
+      <td class="r num"><a href=${jobsHref(`state:ready queue:${exactly(text(one.name))}`)}>${seconds(one.oldest_ready)}</a></td><td class="r num"><a href=${jobsHref(`state:done queue:${exactly(text(one.name))}`)}>${rate(one.rate)}</a></td>
       <td class="wide"><span class="depth"><i class="wait" style=${{ width: `${((one.ready || 0) / top) * 100}%` }}></i><i class="run" style=${{ width: `${((one.running || 0) / top) * 100}%` }}></i></span></td></tr>`)}</tbody></table></div>`}
   </section>`;
 }

@@ -4,7 +4,7 @@ import { text } from "./format.js";
 import { PAGES } from "./keys.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { pause, resume } from "./queues.js";
-import { go, jobHref, jobsHref, quoted } from "./route.js";
+import { exactly, go, jobHref, jobsHref } from "./route.js";
 import { turn } from "./theme.js";
 
 const FIXED = [
@@ -17,7 +17,7 @@ const FIXED = [
 
 function ofQueues(queues, operator) {
   return queues.flatMap((one) => [
-    { name: `Queue ${text(one.name)}`, hint: "jobs", run: () => go(jobsHref(`queue:${quoted(text(one.name))}`)) },
+    { name: `Queue ${text(one.name)}`, hint: "jobs", run: () => go(jobsHref(`queue:${exactly(text(one.name))}`)) },
     ...(operator ? [{ name: `${one.paused ? "Resume" : "Pause"} queue ${text(one.name)}`, hint: "", run: () => (one.paused ? resume : pause)(text(one.name)) }] : []),
   ]);
 }

@@ -51,3 +51,8 @@ export function useRoute() {
 export function quoted(value) {
   return /[\s,"\\]/.test(value) || value === "" ? `"${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"` : value;
 }
+
+// A kind or a queue as itself: a star in its name stands for nothing else.
+export function exactly(name) {
+  return quoted(name.replace(/\*/g, "\\*"));
+}

@@ -3,13 +3,13 @@ import { count, seconds, text } from "./format.js";
 import { html } from "./lib.js";
 import { useLoad } from "./live.js";
 import { Empty, Page, Shown, When } from "./parts.js";
-import { jobsHref, quoted } from "./route.js";
+import { exactly, jobsHref } from "./route.js";
 
 const sum = (counts) => Object.values(counts || {}).reduce((all, n) => all + n, 0);
 const each = (counts) => Object.entries(counts || {}).map(([name, n]) => html`<span class="tag">${name} <b class="num">${count(n)}</b></span> `);
 
 function Row({ one }) {
-  const q = [one.kind && `kind:${quoted(text(one.kind))}`, one.queue && `queue:${quoted(text(one.queue))}`].filter(Boolean).join(" ");
+  const q = [one.kind && `kind:${exactly(text(one.kind))}`, one.queue && `queue:${exactly(text(one.queue))}`].filter(Boolean).join(" ");
   return html`<tr><td>${q ? html`<a href=${jobsHref(q)}><b>${text(one.slug)}</b></a>` : html`<b>${text(one.slug)}</b>`}</td><td class="mono">${text(one.path)}</td><td>${text(one.type)}</td><td class="mono">${text(one.handler)}</td>
     <td class="r num">${count(sum(one.requests))}</td><td>${each(one.requests)}</td><td>${each(one.rejects)}</td><td class="r num">${count(one.duplicates)}</td><td class="r num">${seconds(one.mean_seconds)}</td></tr>`;
 }

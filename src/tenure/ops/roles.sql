@@ -1,8 +1,8 @@
 -- Roles of least privilege for one schema of Tenure: who enqueues, who works, who looks on, who migrates.
 --
---     psql -f ops/roles.sql "postgresql://admin@host/db"           makes the roles, and a schema that the migrator owns
+--     psql -f roles.sql "postgresql://admin@host/db"           makes the roles, and a schema that the migrator owns
 --     tenure migrate --url "postgresql://migrator@host/db"         makes the tables
---     psql -f ops/roles.sql "postgresql://admin@host/db"           gives each role what it needs
+--     psql -f roles.sql "postgresql://admin@host/db"           gives each role what it needs
 --
 -- Run it again after every upgrade. -v schema=tenure names the schema; -v producer=, -v worker=, -v viewer= and -v migrator=
 -- name the roles (tenure_producer, …). They cannot log in: GRANT tenure_worker TO somebody who can. Who runs this is a
