@@ -207,7 +207,8 @@ def test_what_a_killed_child_has_started_is_killed_with_it(parent_house: House, 
 def test_time_spent_waiting_for_a_child_does_not_count(parent_house: House) -> None:
     from tests.worker import apps
 
-    second = apps.plain_where.options(timeout="600ms").enqueue()
+    # Of a group: so it waits for its child, however long that takes, and is not put off.
+    second = apps.plain_where.options(timeout="600ms", group="g").enqueue()
     crash_once(parent_house, second)
     first = apps.patient.options(priority=1).enqueue()
     parent_house.start(children=1, lease="2s")
