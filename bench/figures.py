@@ -1,7 +1,7 @@
 """`python -m bench.figures`: write what is kept in bench/results into the tables of README.md and docs/performance.md.
 
-The README has the ratios of store and worker; docs/performance.md has the arena's verdicts, and what every contestant did at
-every piece of work, each between two marks of its own.
+The README has the ratios of store and worker; docs/performance.md has the arena's verdicts, what every contestant did at
+every piece of work, and the gateway's figures, each between two marks of its own.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bench.measure import RESULTS, mark, said
+from bench.measure import RESULTS, STORES, mark, said
 from bench.peers.verdicts import Verdict
 from bench.peers.verdicts import table as table_of
 from bench.peers.works import WORKS
 
-__all__ = ["blocks", "cells", "main", "table", "verdicts"]
+__all__ = ["blocks", "cells", "gateway", "made", "main", "table", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("store", "worker")
@@ -29,7 +29,7 @@ SLOW_DISK = 2.0
 _HEAD = "| store | what | ratio | wanted | |\n|---|---|--:|--:|---|\n"
 _TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)+")
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n\n)(.*?)(\n<!-- end of figures -->\n)", re.DOTALL)
-_LEFT = {"", "store", "what is measured"}
+_LEFT = {"", "store", "what", "what is measured"}
 _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
     "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms", "max": "most, ms",
@@ -101,6 +101,33 @@ def cells(kept: Kept) -> str:
     return _lines(head, _rule(head), *rows, "", note, *(["", *failed] if failed else []))
 
 
+def gateway(kept: Kept) -> str:
+    """What a process of the gateway acknowledged beside the bare apps, and what an update cost each in CPU."""
+    head, rows, spent = "| store | what | gateway | other | ratio | wanted | |", [], []
+    for row in kept["rows"]:
+        store, values = STORES[row["store"]], row["values"]
+        if "gateway" in values:
+            other = "row" if "one row" in row["what"] else "bare"
+            told = [_span(values["gateway"]), _span(values[other]), f"{row['ratio']:.2f}"]
+        else:
+            told = [_span(values["p99"]), "", ""]
+        rows.append(
+            f"| {store} | {row['what']} | {' | '.join(told)} | {row['want']} | {mark(row['reached'])} |"
+        )
+    for store, used in {row["store"]: row["server_us"] for row in kept["rows"] if "server_us" in row}.items():
+        spent.append(
+            f"on {STORES[store]} {used['gateway']} µs (the app that only parses {used['bare']}, with a row each {used['row']})"
+        )
+    drift = max(kept["canaries"]) / min(kept["canaries"])
+    note = f"CPU of the process for each update: {', '.join(spent)}. The machine's own speed drifted by a factor of {drift:.2f} meanwhile."
+    return _lines(head, _rule(head), *rows, "", note)
+
+
+def _span(values: list[float]) -> str:
+    """The median of the rounds, and their range."""
+    return f"{said(statistics.median(values))} ({said(min(values))}\N{EN DASH}{said(max(values))})"
+
+
 def _figures(work: str, row: Kept) -> list[str]:
     """The figures that anybody has, in the order in which they are told."""
     found = dict.fromkeys(f for cell in row.values() for r in cell["rounds"] for f in r if f not in _UNTOLD)
@@ -157,6 +184,12 @@ def blocks(text: str) -> dict[str, str]:
     return {name: inside for _, name, inside, _ in _BLOCK.findall(text)}
 
 
+def made() -> dict[str, str]:
+    """What docs/performance.md has between its marks, made anew."""
+    peers = _kept("peers")
+    return {"verdicts": verdicts(peers), "cells": cells(peers), "gateway": gateway(_kept("gateway"))}
+
+
 def main() -> None:
     """Write all of them."""
     readme = ROOT / "README.md"
@@ -166,11 +199,10 @@ def main() -> None:
         raise SystemExit(f"the README has {count} tables of figures, not {len(NAMES)}")
     readme.write_text(text, "utf-8")
     page = ROOT / "docs" / "performance.md"
-    text, peers = page.read_text("utf-8"), _kept("peers")
-    made = {"verdicts": verdicts(peers), "cells": cells(peers)}
-    if blocks(text).keys() != made.keys():
-        raise SystemExit(f"docs/performance.md has marks for {sorted(blocks(text))}, not for {sorted(made)}")
-    page.write_text(_BLOCK.sub(lambda found: found[1] + made[found[2]] + found[4], text), "utf-8")
+    text, new = page.read_text("utf-8"), made()
+    if blocks(text).keys() != new.keys():
+        raise SystemExit(f"docs/performance.md has marks for {sorted(blocks(text))}, not for {sorted(new)}")
+    page.write_text(_BLOCK.sub(lambda found: found[1] + new[found[2]] + found[4], text), "utf-8")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Sizes:
         self.rounds = 3 if quick else 5
         self.warm = 1.0 if quick else 2.0
         self.seconds = 3.0 if quick else 8.0
-        self.sweep = (8, 16) if quick else (4, 8, 16, 32)
+        self.sweep = (8, 16) if quick else (8, 16, 32, 48, 64)
 
 
 class Bench:
@@ -50,6 +50,7 @@ class Bench:
         self._store, self._place, self._sizes, self._report = store, place, sizes, report
         self._numbers = itertools.count()
         self._connections = 8
+        self._tried: dict[int, float] = {}
         self._client: dict[str, list[float]] = defaultdict(list)
         self._server: dict[str, list[float]] = defaultdict(list)
 
@@ -76,12 +77,11 @@ class Bench:
     def _sweep(self) -> None:
         """How many connections serve the app with one row each best."""
         say(f"{self._store}: connections for one row each")
-        tried = {}
         for count in self._sizes.sweep:
             self._connections = count
-            tried[count] = self._rate("row", self._sizes.seconds / 2)
-            say(f"    {count}: {tried[count]:,.0f}")
-        self._connections = max(tried, key=lambda n: tried[n])
+            self._tried[count] = round(self._rate("row", self._sizes.seconds / 2), 2)
+            say(f"    {count}: {self._tried[count]:,.0f}")
+        self._connections = max(self._tried, key=lambda n: self._tried[n])
         self._client.clear()
         self._server.clear()
 
@@ -93,6 +93,7 @@ class Bench:
         }
         if self._store == "postgres":
             about["row_connections"] = {"row": self._connections}
+            about["row_tried"] = {str(count): rate for count, rate in self._tried.items()}
         self._report.rows[-1] |= about
 
     def _rate(self, way: str, seconds: float | None = None) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, assert_never
@@ -123,25 +122,40 @@ def sync_chapter_content(ctx: tenure.Context, step: SyncChapterContent) -> None:
 
 
 def save_pages(ctx: tenure.Context, step: SyncChapterContent) -> list[str]:
-    """Fetch the pages that are not on disk yet; all of the chapter's files."""
+    """Fetch the pages that are not on disk yet; all of the chapter's files, which outlast a power cut from now on."""
     pages = web.json(f"/manga/{step.manga}/{step.chapter}")["pages"]
     folder = OUT / step.manga / f"{step.chapter:03}"
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob("*.part"):  # by a worker that was killed while it wrote
-        left.unlink(missing_ok=True)
+    claim = ctx.claim
+    for left in folder.glob(
+        f"*.{claim.id}-*.part"
+    ):  # by a worker that held this job before, and was killed or too slow
+        if int(left.stem.rpartition("-")[2]) <= claim.epoch:
+            left.unlink(missing_ok=True)
     files = [folder / page.rpartition("/")[2] for page in pages]
     for n, (page, file) in enumerate(zip(pages, files, strict=True)):
         ctx.check()  # was the job cancelled, or taken away?
         if not file.exists():
-            write(file, web.get(page))
+            write(file, web.get(page), file.with_name(f"{file.name}.{claim.id}-{claim.epoch}.part"))
         ctx.progress((n + 1) / len(pages), file.name)
+    for changed in (folder, folder.parent, OUT, OUT.parent):
+        keep_names(changed)
     return [str(file.relative_to(OUT)) for file in files]
 
 
-def write(file: Path, content: bytes) -> None:
-    """The file is there whole, or not at all."""
-    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-        part.write(content)
-        part.flush()
-        os.fsync(part.fileno())
-    Path(part.name).replace(file)
+def write(file: Path, content: bytes, part: Path) -> None:
+    """The file is there whole, or not at all; nobody else writes to `part`."""
+    with part.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    part.replace(file)
+
+
+def keep_names(folder: Path) -> None:
+    """A file that is on disk is found there only once its folder is on disk, too."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

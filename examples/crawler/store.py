@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from tenure.config import PostgresPlace, locate
 
 __all__ = ["Records", "completed", "forget", "prepare", "transaction"]
 
@@ -134,22 +136,29 @@ _FIND = {
 
 
 def _connect(url: str) -> Any:
-    if _is_file(url):
-        return sqlite3.connect(_path(url), timeout=30, isolation_level="IMMEDIATE")
+    """To where Tenure's URL leads: what in it is for Tenure alone (`notify=`, `pgbouncer=`, …) is for no driver."""
+    place = locate(url)
+    if not isinstance(place, PostgresPlace):
+        return sqlite3.connect(place.path, timeout=30, isolation_level="IMMEDIATE")
     import psycopg
 
-    options = [(name, value) for name, value in parse_qsl(urlsplit(url).query) if name != "schema"]
-    plain = url.partition("?")[0] + (f"?{urlencode(options)}" if options else "")
-    return psycopg.connect(plain, options=f"-c search_path={_schema(url)}")
+    # Behind pgbouncer nothing lasts longer than a transaction: no prepared statement, and no setting of the session.
+    connection = psycopg.connect(place.conninfo, prepare_threshold=None)
+    connection.execute(f'SET LOCAL search_path = "{place.schema}"'.encode())
+    return connection
 
 
 def _is_file(url: str) -> bool:
-    return urlsplit(url).scheme == "sqlite"
+    return not isinstance(locate(url), PostgresPlace)
 
 
 def _path(url: str) -> Path:
-    return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0]))
+    place = locate(url)
+    assert not isinstance(place, PostgresPlace)
+    return Path(place.path)
 
 
 def _schema(url: str) -> str:
-    return dict(parse_qsl(urlsplit(url).query))["schema"]
+    place = locate(url)
+    assert isinstance(place, PostgresPlace)
+    return place.schema

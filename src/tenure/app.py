@@ -34,7 +34,7 @@ from tenure.events import Event, Listeners
 from tenure.handle import Job
 from tenure.janitor.settings import janitor_settings
 from tenure.job import AsyncConnection, AsyncpgConnection, ClaimOwner, Enqueued, SyncConnection
-from tenure.kinds import Kind, Kinds, Settling, terms_of
+from tenure.kinds import Kind, Kinds, Settling, check_options, terms_of
 from tenure.newjob import NewJob, check_place_name
 from tenure.payload import MAX_PAYLOAD
 from tenure.producing import Batch, Producing
@@ -426,6 +426,7 @@ class App:
                 kind,
                 "write kind.enqueue(…)",
             )
+        check_options(options)
         if force and kind not in self.kinds:
             return NewJob(kind=kind, payload=payload, **options), self._foreign(kind)
         found = self.kinds.find(kind)

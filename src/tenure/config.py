@@ -3,6 +3,7 @@
     sqlite:///jobs.db                     a file Tenure owns (relative; four slashes for an absolute path)
     sqlite:///app.db?shared=true          the user's own file, Tenure's tables beside theirs
     postgresql://user@host/db             PostgreSQL, in the schema "tenure"
+    postgresql+asyncpg://user@host/db     the same, as SQLAlchemy spells it: the driver is left out
 
 Options go into the query: prefix= and durability=normal (SQLite); schema=, pgbouncer=true, listen= (the server's own URL,
 percent-encoded, where pgbouncer is in the way of listening) and notify=false (workers look instead of listening) (PostgreSQL).
@@ -27,6 +28,7 @@ __all__ = ["PostgresPlace", "SqlitePlace", "check_url", "choose_url", "identifie
 log = logging.getLogger("tenure")
 DEFAULT_URL = "sqlite:///tenure.db"
 _OURS = ("schema", "pgbouncer", "listen", "notify")
+_DRIVER = re.compile(r"\A(postgres(?:ql)?)\+\w+(?=://)")
 _PASSWORD = re.compile(r"\A(\s*(?:[A-Za-z][\w+.-]*:?/{1,4})?[^:@/\s]*):(?![\s/]).*@", re.DOTALL)
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,39}\Z")
 _TRUE = {
@@ -70,7 +72,7 @@ def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str
         chosen, why = url, "the argument"
     elif env.get("TENURE_URL"):
         chosen, why = env["TENURE_URL"], "TENURE_URL"
-    elif env.get("DATABASE_URL", "").startswith(("postgresql://", "postgres://")):
+    elif without_driver(env.get("DATABASE_URL", "")).startswith(("postgresql://", "postgres://")):
         chosen, why = env["DATABASE_URL"], "DATABASE_URL"
     else:
         chosen, why = DEFAULT_URL, "the default"
@@ -78,6 +80,7 @@ def choose_url(url: str | None, environ: Mapping[str, str] | None = None) -> str
         raise UsageError(
             f"the queue is switched off ({why} is none); unset TENURE_URL or give the URL of a store to use it"
         )
+    chosen = without_driver(chosen)
     if log.isEnabledFor(logging.INFO):
         _tell(without_password(chosen), why)
     return chosen
@@ -107,6 +110,7 @@ def _check_text(url: object) -> None:
 
 def locate(url: str) -> SqlitePlace | PostgresPlace:
     """The place a URL names."""
+    url = without_driver(url)
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         return _sqlite(url)
@@ -125,6 +129,11 @@ def identifier(value: str, name: str) -> str:
             name, "must be a plain identifier: a-z, 0-9 and _, at most 40, no leading digit", value
         )
     return value
+
+
+def without_driver(url: str) -> str:
+    """The URL of a PostgreSQL as libpq reads it: SQLAlchemy writes its driver behind the scheme."""
+    return _DRIVER.sub(r"\1", url)
 
 
 def without_password(url: str) -> str:

@@ -7,7 +7,7 @@ run them costs next to nothing. A `Claim` is the proof that a worker holds a job
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Protocol, overload
@@ -70,16 +70,10 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     "fail": (
         (_S.RUNNING, _S.SCHEDULED),
         (_S.RUNNING, _S.READY),
-        (_S.RUNNING, _S.WAITING),
         (_S.RUNNING, _S.DEAD),
         (_S.RUNNING, _S.CANCELLED),
     ),
-    "snooze": (
-        (_S.RUNNING, _S.SCHEDULED),
-        (_S.RUNNING, _S.READY),
-        (_S.RUNNING, _S.WAITING),
-        (_S.RUNNING, _S.CANCELLED),
-    ),
+    "snooze": ((_S.RUNNING, _S.SCHEDULED), (_S.RUNNING, _S.READY), (_S.RUNNING, _S.CANCELLED)),
     "release": ((_S.RUNNING, _S.READY), (_S.RUNNING, _S.CANCELLED)),
     "crashed": _TAKEN_BACK,
     "bury": ((_S.RUNNING, _S.DEAD),),
@@ -93,9 +87,8 @@ TRANSITIONS: Final[Mapping[str, tuple[tuple[State | None, State], ...]]] = {
     "absolve": (
         (_S.DEAD, _S.READY),
         (_S.DEAD, _S.WAITING),
-        # The jobs of hooks that were to tell of such a death.
+        # The jobs of hooks that were to tell of such a death; they are of no group.
         (_S.SCHEDULED, _S.CANCELLED),
-        (_S.WAITING, _S.CANCELLED),
         (_S.READY, _S.CANCELLED),
     ),
     "discard": ((_S.DEAD, _S.CANCELLED),),
@@ -277,7 +270,8 @@ class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
     __slots__ = (
-        "_owner", "_row", "began", "ended", "epoch", "group", "id", "kind", "seq", "settled_as", "worker",
+        "_owner", "_row", "began", "completed", "ended", "epoch", "group", "id", "kind", "seq", "settled_as", "unawaited",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:
@@ -291,6 +285,10 @@ class Claim:
         self.worker = worker
         self.settled_as: Outcome | None = None
         """What a handler said of it in a transaction of its own, whether or not that was committed."""
+        self.unawaited = False
+        """Whether it was said on an async connection, and nobody has awaited it yet."""
+        self.completed: Callable[[Claim, Outcome], Outcome] | None = None
+        """What a worker adds to what its handler settles as: what the kind says where the handler says nothing."""
         self.began = self.ended = 0.0
         """When a worker started it and when that ended, by a clock of its own that only counts seconds."""
 
@@ -348,19 +346,25 @@ class Claim:
             raise UsageError(
                 "this claim was not made by a Queue, so it does not know its store; use queue.using(connection)"
             )
+        if self.completed is not None:
+            outcome = self.completed(self, outcome)
         before, self.settled_as = self.settled_as, outcome
         try:
             answer = self._owner.settle_in(self, connection, outcome)
-        except (ClaimLost, FieldError):
-            # Anything else may have broken the transaction, and is for that one's end to tell.
+        except (ClaimLost, FieldError, UsageError):
+            # These come before anything was written. Anything else may have broken the transaction, and is for that one's end to tell.
             self.settled_as = before
             raise
-        return None if answer is None else self._settled_later(answer, before)
+        if answer is None:
+            return None
+        self.unawaited = True
+        return self._settled_later(answer, before)
 
     async def _settled_later(self, answer: Awaitable[None], before: Outcome | None) -> None:
+        self.unawaited = False
         try:
             await answer
-        except ClaimLost:
+        except (ClaimLost, UsageError):
             self.settled_as = before
             raise
 

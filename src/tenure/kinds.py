@@ -19,7 +19,7 @@ from msgspec.structs import astuple, replace
 from tenure.context import Context
 from tenure.duration import Duration, parse
 from tenure.errors import FieldError, FieldTypeError, UnknownKind
-from tenure.job import Order
+from tenure.job import Order, Request
 from tenure.newjob import NewJob, check_place_name, check_whole
 from tenure.retry import DEFAULT, RetryPolicy
 from tenure.returned import Returned
@@ -28,7 +28,7 @@ from tenure.signature import Signature
 if TYPE_CHECKING:
     from tenure.handle import Job, Producer
 
-__all__ = ["Kind", "Kinds", "Settling"]
+__all__ = ["Kind", "Kinds", "Settling", "check_options"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -123,6 +123,7 @@ class Kind(Generic[P, R, C]):
         parent: str | None = None,
         flow: str | None = None,
         tenant: str | None = None,
+        request: Request | None = None,
         id: str | None = None,
     ) -> Kind[P, R, C]:
         """The same kind, whose next jobs are stored with these options."""
@@ -134,6 +135,18 @@ class Kind(Generic[P, R, C]):
 
     def __repr__(self) -> str:
         return f"<kind {self.name!r}>"
+
+
+_OPTIONS = tuple(name for name in NewJob.__struct_fields__ if name not in ("kind", "payload"))
+
+
+def check_options(given: Mapping[str, object]) -> None:
+    """Refuse a name that is no option of a job; the error names the nearest."""
+    for name, value in given.items():
+        if name not in _OPTIONS:
+            near = get_close_matches(name, _OPTIONS, 1)
+            fix = f"did you mean {near[0]}?" if near else f"the options are {', '.join(_OPTIONS)}"
+            raise FieldTypeError(name, "is no option of a job", value, fix)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from tenure.errors import PayloadError
 
-__all__ = ["adapter", "dump_any", "dumped", "has_model", "load_any", "loaded"]
+__all__ = ["adapter", "dumped", "has_model", "load_any", "loaded", "plain_of"]
 
 
 def has_model(annotation: Any) -> bool:
@@ -55,11 +55,18 @@ def loaded(given: Any, path: str, value: Any, field: str = "payload") -> Any:
         raise _misfit(cause, path, value, field) from None
 
 
-def dump_any(value: Any) -> Any:
+def plain_of(value: Any, path: str, field: str = "payload", *, keyed: bool = True) -> Any:
+    """What no annotation says that pydantic checks, as JSON can hold it; `keyed`: keys that are not text may become text."""
+    try:
+        return msgspec.to_builtins(value, str_keys=keyed, enc_hook=_dump_any)
+    except PayloadError as refused:  # by a model, which does not know where it stands
+        raise PayloadError(field, path + refused.path, refused.rule, refused.value, refused.fix) from None
+
+
+def _dump_any(value: Any) -> Any:
     """For msgspec: a model where no annotation told of one, or a text or number of a class of its own."""
-    dump = getattr(value, "model_dump", None)
-    if dump is not None:
-        return dump(mode="json", by_alias=True)
+    if hasattr(value, "model_dump") and has_model(type(value)):
+        return dumped(adapter(type(value)), "", value)
     match value:
         case str():
             return str.__str__(value)

@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.errors import FieldTypeError, PayloadError
 from tenure.job import decode_text
-from tenure.models import adapter, dump_any, dumped, has_model, load_any, loaded
+from tenure.models import adapter, dumped, has_model, load_any, loaded, plain_of
 from tenure.signature import Signature, rule_of
 
 __all__ = ["Returned"]
@@ -51,7 +51,7 @@ class Returned:
         """The value as JSON can hold it."""
         if self._model is not None:
             return dumped(self._model, "", value, "result")
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_any)
+        return plain_of(value, "", "result")
 
     def decoded(self, text: str | None) -> Any:
         """A stored result as the function's return annotation has it."""

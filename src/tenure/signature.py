@@ -17,7 +17,7 @@ import msgspec
 
 from tenure.errors import FieldError, FieldTypeError, PayloadError
 from tenure.job import decode_text
-from tenure.models import adapter, dump_any, dumped, has_model, load_any, loaded
+from tenure.models import adapter, dumped, has_model, load_any, loaded, plain_of
 
 __all__ = ["Signature", "rule_of"]
 
@@ -237,7 +237,9 @@ def _plain_value(name: str, value: Any, *, keyed: bool) -> Any:
     if type(value) in _SAFE:
         return value
     try:
-        return msgspec.to_builtins(value, str_keys=keyed, enc_hook=dump_any)
+        return plain_of(value, f".{name}", keyed=keyed)
+    except PayloadError:
+        raise
     except (TypeError, ValueError, RecursionError, OverflowError) as cause:
         raise PayloadError("payload", f".{name}", f"cannot be kept as JSON ({cause})", value) from None
 

@@ -79,6 +79,27 @@ def test_a_bad_option_stores_nothing(front: Front) -> None:
         front.refused(lambda o=options: front.enqueue(front.send.options(**o), "a"), tenure.FieldError)  # type: ignore[misc]
 
 
+def test_the_web_request_a_job_was_made_from_is_an_option_too(front: Front) -> None:
+    request = tenure.Request(b'{"a":1}', {"content-type": "application/json"})
+    by_kind = front.enqueue(front.send.options(request=request), "Ann")
+    by_name = front.do(front.app, "enqueue", "send", {"to": "Ann"}, request=request)
+    assert [front.app.queue.request(job.id) for job in (by_kind, by_name)] == [request, request]
+
+
+@pytest.mark.parametrize(("kind", "force"), [("send", False), ("of_others", True)])
+def test_a_name_that_is_no_option_is_refused_and_the_nearest_is_named(
+    front: Front, kind: str, force: bool
+) -> None:
+    def told(**options: Any) -> str:
+        enqueue = lambda: front.do(front.app, "enqueue", kind, {"to": "a"}, force=force, **options)  # noqa: E731
+        return str(front.refused(enqueue, tenure.FieldError))
+
+    assert told(prioritty=5) == "prioritty: is no option of a job, got 5; did you mean priority?"
+    assert told(colour="red").startswith(
+        "colour: is no option of a job, got 'red'; the options are queue, priority, "
+    )
+
+
 def test_a_duplicate_is_the_job_that_was_there_before(front: Front) -> None:
     once = front.send.options(unique="welcome:42")
     first, second = front.enqueue(once, "a"), front.enqueue(once, "b")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -70,11 +70,15 @@ class Desk:
     @contextmanager
     def terminal(self, *args: str, **environment: str) -> Iterator[Terminal]:
         """`tenure …`, on a terminal of its own; it does not outlive the block."""
-        made = Terminal([*_TENURE, *args], self.folder, _environment(self.url, environment))  # fmt: skip
-        try:
+        with closing(Terminal([*_TENURE, *args], self.folder, _environment(self.url, environment))) as made:
             yield made
-        finally:
-            made.close()
+
+    @contextmanager
+    def nohup(self, *args: str) -> Iterator[Terminal]:
+        """The same, deaf to the loss of its terminal."""
+        deaf = ["sh", "-c", 'trap "" HUP && exec "$@"', "sh", *_TENURE, *args]
+        with closing(Terminal(deaf, self.folder, _environment(self.url, {}))) as made:
+            yield made
 
     def queue(self) -> tenure.Queue:
         """The store itself."""
@@ -82,13 +86,19 @@ class Desk:
 
 
 class Terminal:
-    """A command on a pseudo-terminal of 100 columns."""
+    """A command on a pseudo-terminal of 100 columns, which is its controlling one: if it is lost, SIGHUP comes."""
 
     def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+
+        def prepare() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may be deaf to it
+
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment, start_new_session=True
+            command, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment, start_new_session=True,
+            preexec_fn=prepare,  # noqa: PLW1509 - two calls of the system, between fork and exec
         )  # fmt: skip
         os.close(slave)
         self.screen = ""
@@ -110,6 +120,11 @@ class Terminal:
     def interrupt(self) -> None:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
+
+    def lose(self) -> None:
+        """Close its window."""
+        os.close(self._master)
+        self._master = os.open(os.devnull, os.O_RDWR)
 
     def waits(self) -> None:
         """Wait until it does, for its keyboard: what comes before that is not heard until a key is pressed."""

@@ -102,6 +102,18 @@ def test_interrupted_it_goes_on_exactly_where_it_stopped(
         assert [job.id for job in q.list(tenure.Filter(states=["ready", "dead"]))] == [other]
 
 
+def test_a_purge_that_stopped_goes_on_with_what_is_older_where_nothing_newer_is_left(desk: Desk) -> None:
+    with desk.queue() as q:
+        made = dead(q, 8)
+    told = desk.run("purge", "kind:send", "--dry-run", "--json", "--after", made[7]).json
+    assert (told["matched"], told["sample"]) == (7, made[6:1:-1])
+    left = desk.run("purge", "kind:send", "--yes", "--json", "--after", made[3])
+    assert (left.json["matched"], left.json["purged"]) == (3, 3)
+    assert desk.run("purge", "kind:send", "--yes", "--after", made[0]).code == 3
+    with desk.queue() as q:
+        assert [job.id for job in q.list()] == made[:2:-1]
+
+
 def test_many_are_purged_in_batches_on_postgresql(postgres_desk: Desk) -> None:
     with postgres_desk.queue() as q:
         dead(q, 1_100)

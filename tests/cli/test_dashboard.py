@@ -17,6 +17,7 @@ import pytest
 
 import tenure
 from tenure.dashboard.passwords import check_password
+from tests.cli.desk import dead
 from tests.cli.files import write
 from tests.cli.running import Running, running
 from tests.cli.test_cli import tenure_command
@@ -56,6 +57,28 @@ def test_it_serves_the_store_that_is_named_until_it_is_told_to_stop(tmp_path: Pa
         served.send(signal.SIGTERM)
         assert served.left() == 0
         stream.close()
+
+
+def test_killed_while_it_acts_it_leaves_that_it_began_and_how_far_it_came(tmp_path: Path, store: str) -> None:
+    with tenure.open(store) as q:
+        made = dead(q, 9)
+        with running(tmp_path, *SERVE, TENURE_URL=store) as served:
+            url = json.loads(served.line())["url"]
+            order = json.dumps({"action": "retry", "q": "state:dead", "rate": 2}).encode()
+            csrf = told(url + "api/me")["csrf"]
+            headers = {"Content-Type": "application/json", "X-Tenure-CSRF": csrf}
+            with urlopen(Request(url + "api/act", order, headers), timeout=30) as answer:
+                assert json.load(answer)["more"]
+            served.kill()
+        [kept] = q.audits()
+        assert (kept.action, kept.what, kept.ended_at) == ("retry", "state:dead", None)
+        assert (
+            kept.said == f"{kept.count} jobs were started anew; it came as far as job {made[kept.count - 1]}"
+        )
+        assert q.counts()["default"]["ready"] - kept.count in (0, 2)
+    with running(tmp_path, *SERVE, TENURE_URL=store) as served:
+        [row] = told(json.loads(served.line())["url"] + "api/audit")["entries"]
+    assert (row["count"], row["said"], row["ended"]) == (kept.count, kept.said, None)
 
 
 def test_an_app_s_kinds_are_known_and_its_jobs_are_where_the_url_says(tmp_path: Path) -> None:

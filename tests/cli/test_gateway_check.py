@@ -123,6 +123,29 @@ def test_a_bot_that_cannot_speak_is_warned_of_and_nothing_is_wrong(
     assert set(json.loads(ended.stdout)) == {"ok", "sources", "problems"}
 
 
+UNKEPT = "Warning: source 'bot': dedupe does nothing, for a sync source keeps nothing to tell duplicates by; write async = true, or leave dedupe out."  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "warned", "shown"),
+    [
+        ({"async": False, "dedupe": "1d"}, [UNKEPT], "none (sync)"),
+        ({"async": False, "dedupe": "0s"}, [], "none (sync)"),
+        ({"async": False}, [], "none (sync)"),
+        ({"dedupe": "1d", "apology": ""}, [], "1d, by what the sender names"),
+    ],
+    ids=["set", "none", "unset", "async"],
+)
+def test_looking_for_duplicates_where_nothing_is_kept_is_warned_of(
+    folder: Path, change: dict[str, Any], warned: list[str], shown: str
+) -> None:
+    write(folder, source(**change))
+    given = {"url": f"sqlite:///{folder}/jobs.db", "BOT_SECRET": "abc"}
+    ended = tenure_command(folder, "gateway", "check", "bot:app", **given)
+    assert (ended.returncode, ended.stderr.splitlines()) == (0, warned)
+    assert f"  dedupe    {shown}\n" in ended.stdout
+
+
 def test_an_inline_secret_is_not_shown(folder: Path) -> None:
     write(folder, INLINE)
     for flags in ([], ["--json"]):

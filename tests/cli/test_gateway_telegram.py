@@ -180,6 +180,10 @@ def test_deleting_is_asked_about_first(folder: Path, telegram: FakeTelegram) -> 
         ("https://me:pw@bot.example.org", "must hold no user"),
         ("https://bot.example.org?a=b", "must hold no user, password, query"),
         ("https://bot.example.org:99999", "is no URL"),
+        (
+            "https://[2001:db8::1]:8443",
+            "--url names the IPv6 address 2001:db8::1, and Telegram sends over IPv4 only; give a name or an IPv4 address",
+        ),
     ],
 )
 def test_a_url_that_telegram_would_not_take_is_refused_before_it_is_asked(
@@ -190,6 +194,25 @@ def test_a_url_that_telegram_would_not_take_is_refused_before_it_is_asked(
     assert ended.exit_code == 2
     assert words in ended.stderr
     assert telegram.calls == []
+
+
+@pytest.mark.parametrize("address", ["2001:db8::1", "203.0.113", "bot.example.org", "203.0.113.7:443", ""])
+def test_an_address_that_is_no_ipv4_address_is_refused_before_telegram_is_asked(
+    folder: Path, telegram: FakeTelegram, address: str
+) -> None:
+    ended = told("set-webhook", "bot", "--url", URL, "--ip-address", address)
+    assert ended.exit_code == 2
+    assert f"--ip-address must be an IPv4 address like 203.0.113.7, got {address!r}" in ended.stderr
+    assert telegram.calls == []
+
+
+def test_the_address_that_telegram_is_to_send_to_is_sent_along_and_shown(
+    folder: Path, telegram: FakeTelegram
+) -> None:
+    ended = told("set-webhook", "bot", "--url", URL, "--ip-address", "203.0.113.7")
+    assert ended.exit_code == 0, ended.output
+    assert telegram.webhook["ip_address"] == "203.0.113.7"
+    assert "  address          203.0.113.7\n" in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""add_audit and audits: what people did, who they were, and how much it came to."""
+"""add_audit, begin_audit, progress_audit and audits: what people did, who they were, and how much it came to."""
 
 from __future__ import annotations
 
@@ -37,6 +37,53 @@ def test_the_audit_is_read_a_page_at_a_time(q: tenure.Queue) -> None:
     rest = q.audits(limit=10, before=page[-1].id)
     assert [one.what for one in (*page, *rest)] == ["n4", "n3", "n2", "n1", "n0"]
     assert q.audits(before=rest[-1].id) == []
+
+
+def test_what_has_begun_is_there_at_once_and_how_far_it_is_and_its_end_when_it_comes(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    began = clock()
+    cq.begin_audit("somebody", "cancel", "kind:other")
+    begun = cq.begin_audit("operator", "retry", "state:dead")
+    [one, other] = cq.audits()
+    assert (one.id, one.who, one.action, one.what) == (begun, "operator", "retry", "state:dead")
+    assert (one.at, one.ended_at, one.count, one.said) == (began, None, 0, "")
+    for count in (5, 7):
+        cq.progress_audit(begun, count=count, said=f"{count} so far")
+    [one, same] = cq.audits()
+    assert (one.at, one.ended_at, one.count, one.said) == (began, None, 7, "7 so far")
+    assert same == other
+    clock.advance("1m")
+    for count in (9, 10):  # who ends it twice ends it once
+        cq.add_audit("operator", "retry", "state:dead", count=count, said=f"{count} in all", ends=begun)
+    [one, same] = cq.audits()
+    assert (one.id, one.at, one.ended_at, one.count, one.said) == (begun, began, clock(), 9, "9 in all")
+    assert same == other
+    cq.add_audit("operator", "pause")
+    assert [a.ended_at for a in cq.audits()] == [clock(), clock(), None]
+    assert cq.note(f"audit.{begun}") is None
+
+
+def test_what_has_begun_and_ended_is_one_entry_of_a_page(q: tenure.Queue) -> None:
+    for number in range(5):
+        begun = q.begin_audit("operator", "cancel", f"n{number}")
+        q.add_audit("operator", "cancel", f"n{number}", said=f"done {number}", ends=begun)
+    page = q.audits(limit=2)
+    rest = q.audits(limit=10, before=page[-1].id)
+    assert [(one.what, one.said) for one in (*page, *rest)] == [
+        (f"n{n}", f"done {n}") for n in (4, 3, 2, 1, 0)
+    ]
+
+
+@pytest.mark.parametrize("ends", ["yesterday", "0190a5d0-7a2b-7c11-9d5e-2f4b8c1e6a70"], ids=["word", "other"])
+def test_only_what_has_begun_can_be_ended_or_told_of(q: tenure.Queue, ends: str) -> None:
+    with pytest.raises(tenure.FieldError) as caught:
+        q.add_audit("operator", "retry", ends=ends)
+    assert caught.value.field == "ends"
+    with pytest.raises(tenure.FieldError) as caught:
+        q.progress_audit(ends, count=1, said="")
+    assert caught.value.field == "begun"
+    assert q.audits() == []
 
 
 @pytest.mark.parametrize(

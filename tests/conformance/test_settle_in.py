@@ -285,6 +285,23 @@ def test_a_bad_outcome_is_refused_and_the_transaction_goes_on(
     assert effects(own_place) == [claim.id]
 
 
+@one_per_way
+def test_a_connection_that_cannot_carry_it_leaves_nothing_said_of_the_claim(
+    own_place: Place, kind: Kind, oq: tenure.Queue
+) -> None:
+    oq.enqueue("k")
+    [claim] = oq.claim()
+    with kind.open(own_place) as own:
+        own.close()
+        with pytest.raises(tenure.UsageError, match="closed"):
+            own.settle_in(claim, tenure.Done())
+        assert claim.settled_as is None
+    with kind.open(own_place) as own:
+        own.settle_in(claim, tenure.Release())
+        assert not claim.unawaited
+        assert claim.settled_as == tenure.Release()
+
+
 ROW_LOCKS = ("psycopg", "psycopg-async", "asyncpg", "psycopg-Session", "asyncpg-AsyncSession")
 
 

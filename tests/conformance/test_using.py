@@ -605,3 +605,20 @@ def test_of_two_transactions_at_once_each_ends_as_its_own(own_place: Place, kind
     assert not thread.is_alive()
     assert q.get(gone.id) is None
     assert [c.id for c in q.claim(5)] == [stored[0].id]
+
+
+PSYCOPG = [name for name, kind in KINDS.items() if name.startswith("psycopg") and kind.store == "postgres"]
+
+
+@each(*PSYCOPG)
+def test_nothing_is_prepared_on_a_psycopg_connection_of_the_callers(own_place: Place, kind: Kind) -> None:
+    """psycopg prepares what it runs for the sixth time; behind pgbouncer that connection may lead elsewhere by then."""
+    q = own_place.open()
+    q.enqueue("k")
+    [claim] = q.claim()
+    with kind.open(own_place) as own:
+        for n in range(12):
+            assert q.using(own.connection).enqueue("k", n, unique=str(n)).inserted
+        own.settle_in(claim, tenure.Done())
+        assert [tuple(row) for row in own.execute("SELECT count(*) FROM pg_prepared_statements")] == [(0,)]
+        own.commit()

@@ -323,12 +323,16 @@ def test_a_long_action_is_answered_at_once_and_goes_on(
     assert "it goes on" in told["said"]
     going = page.get(f"/api/acts/{told['act']}").json
     assert (going["more"], going["done"] < 6) == (True, True)
-    until(lambda: all(state(house, one) == "ready" for one in ids) and len(kept(page)) == 2)
+    [begun] = page.get("/api/audit").json["entries"]
+    assert (begun["action"], begun["what"], begun["ended"]) == ("retry", "state:dead", None)
+    until(lambda: all(state(house, one) == "ready" for one in ids))
     until(lambda: not page.get(f"/api/acts/{told['act']}").json["more"])
     assert page.get(f"/api/acts/{told['act']}").json["said"] == "6 jobs were started anew"
     assert page.get("/api/acts/nothing").status == 404
-    last, first = kept(page)
-    assert last[2] + first[2] == 6
+    assert kept(page) == [("retry", "state:dead", 6)]
+    [ended] = page.get("/api/audit").json["entries"]
+    assert (ended["id"], ended["said"]) == (begun["id"], "6 jobs were started anew")
+    assert ended["ended"] > ended["at"]
 
 
 def test_an_action_that_goes_on_ends_with_the_server_and_that_is_kept(
@@ -340,7 +344,9 @@ def test_an_action_that_goes_on_ends_with_the_server_and_that_is_kept(
         house.dead("send")
     assert served.act("retry", q="state:dead", rate=0.5).json["more"]
     served.close()
-    assert house.q.audits()[0].said.endswith("then the dashboard stopped")
+    [ended] = house.q.audits()
+    assert "then the dashboard stopped; it came as far as job " in ended.said
+    assert ended.ended_at is not None
     assert house.q.count(tenure.Filter(states=["dead"])).total >= 3
 
 

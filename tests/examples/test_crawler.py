@@ -112,6 +112,18 @@ def dropped(url: str) -> set[Chapter]:
         return {tuple(row) for row in db.run("SELECT manga, number FROM crawler_chapters WHERE dropped")}
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_what_a_url_says_to_tenure_alone_reaches_no_driver(url: str) -> None:
+    place = store.completed(f"{url}&notify=false&pgbouncer=true")
+    store.prepare(place)
+    for _ in range(2):  # each transaction finds its tables anew
+        with store.transaction(place) as db:
+            db.add_manga("a", "A")
+    with store.transaction(place) as db:
+        assert (db.count("manga"), db.run("SELECT current_schema()")) == (1, [(url.partition("schema=")[2],)])
+    assert store.forget(place) == ["a"]
+
+
 def test_a_killed_crawler_goes_on_and_has_every_page_exactly_once(url: str, out: Path) -> None:
     with Site(session=25) as site:
         site.hold(after=40)
@@ -121,7 +133,9 @@ def test_a_killed_crawler_goes_on_and_has_every_page_exactly_once(url: str, out:
         end(crawler)
         before = [f.relative_to(out) for f in out.glob("*/*/*.png")]
         unfinished = next(f for f in out.glob("*/*") if len(list(f.glob("*.png"))) < PAGES)
-        (unfinished / "half-a-page.part").write_bytes(b"written by a worker that was killed")
+        step = jobs.SyncChapterContent(unfinished.parent.name, int(unfinished.name))
+        [job] = [j for j in jobs_in(url) if j.payload == jobs.job_for(step).payload]
+        (unfinished / f"9.png.{job.id}-{job.epoch}.part").write_bytes(b"by a worker that was killed")
         site.let_go()
         crawl(url, out, site)
         assert files_in(out) == files_of(edition(1))
@@ -130,6 +144,72 @@ def test_a_killed_crawler_goes_on_and_has_every_page_exactly_once(url: str, out:
     made = jobs_in(url)
     assert {(job.state, job.attempt) for job in made} == {(tenure.State.DONE, 1)}
     assert "sync_chapter_content" in {job.kind for job in made if job.crashes}
+
+
+class Pages:
+    """A site with one chapter of two pages; `meanwhile` happens while a page is fetched."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self._meanwhile = meanwhile
+
+    def json(self, _path: str) -> dict[str, list[str]]:
+        return {"pages": ["/image/a/1/1.png", "/image/a/1/2.png"]}
+
+    def get(self, path: str) -> bytes:
+        self._meanwhile()
+        return path.encode()
+
+
+def held(queue: tenure.Queue, epoch: int) -> tenure.Context:
+    """The context of who holds the chapter at this epoch: somebody else may have taken it back since."""
+    if not queue.counts():
+        queue.enqueue("k")
+    [claim] = queue.claim()
+    assert claim.epoch == epoch
+    assert queue.settle(claim, tenure.Release())
+    return tenure.Context(claim, lambda _: None)
+
+
+def test_a_chapter_is_saved_only_once_its_folders_are_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "manga"
+    monkeypatch.setattr(jobs, "OUT", out)
+    monkeypatch.setattr(jobs, "web", Pages(lambda: None))
+    synced: list[tuple[int, int]] = []
+
+    def fsync(descriptor: int) -> None:
+        found = os.fstat(descriptor).st_ino
+        synced.append((found, len(list((out / "a" / "001").glob("*.png")))))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with tenure.open(f"sqlite:///{tmp_path}/jobs.db") as queue:
+        ctx = held(queue, 1)
+        synced.clear()
+        assert jobs.save_pages(ctx, jobs.SyncChapterContent("a", 1)) == ["a/001/1.png", "a/001/2.png"]
+    folders = [out / "a" / "001", out / "a", out, tmp_path]
+    assert {(folder.stat().st_ino, 2) for folder in folders} <= set(synced)
+
+
+def test_two_holders_of_a_chapter_leave_each_other_alone_but_for_what_the_earlier_one_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "manga" / "a" / "001"
+    monkeypatch.setattr(jobs, "OUT", tmp_path / "manga")
+    left: list[list[str]] = []
+    monkeypatch.setattr(
+        jobs, "web", Pages(lambda: left.append(sorted(f.name for f in folder.glob("*.part"))))
+    )
+    with tenure.open(f"sqlite:///{tmp_path}/jobs.db") as queue:
+        folder.mkdir(parents=True)
+        ctx = held(queue, 1)
+        job = ctx.claim.id
+        theirs = [f"1.png.{job}-2.part", "1.png.01890000-0000-7000-8000-000000000001-1.part"]
+        for name in (*theirs, f"1.png.{job}-1.part"):
+            (folder / name).touch()
+        jobs.save_pages(ctx, jobs.SyncChapterContent("a", 1))
+    assert left == [sorted(theirs)] * 2
+    assert sorted(f.name for f in folder.iterdir()) == sorted([*theirs, "1.png", "2.png"])
 
 
 def test_an_expired_login_burns_no_attempt(url: str, out: Path) -> None:

@@ -150,6 +150,42 @@ def stored(url: str) -> list[str]:
         return [job.payload for job in q.list()]
 
 
+def test_a_job_enqueued_in_a_psycopg_transaction_through_pgbouncer_goes_the_way_it_goes(
+    url: str, front: str
+) -> None:
+    with tenure.open(url) as q, psycopg.connect(front) as one, psycopg.connect(front) as other:
+        clients = [one, other]
+        # In turn, so that neither keeps its server connection.
+        for n in range(12):
+            turn = clients[:: 1 if n % 2 else -1]
+            for at, own in enumerate(turn):
+                assert q.using(own).enqueue("k", f"kept {n}.{at}", unique=f"u {n}.{at}").inserted
+            for own in turn:
+                own.commit()
+        for own in clients:
+            assert q.using(own).enqueue("k", "gone", unique="u").inserted
+            own.rollback()
+    assert sorted(stored(url)) == sorted(f"kept {n}.{at}" for n in range(12) for at in range(2))
+
+
+def test_a_job_settled_in_a_psycopg_transaction_through_pgbouncer_goes_the_way_it_goes(
+    url: str, front: str
+) -> None:
+    with tenure.open(url) as q, psycopg.connect(front) as one, psycopg.connect(front) as other:
+        q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in range(25)])
+        for n in range(12):
+            turn = [one, other][:: 1 if n % 2 else -1]
+            for own, claim in zip(turn, q.claim(2), strict=True):
+                claim.settle_in(own, tenure.Done())
+            for own in turn:
+                own.commit()
+        [last] = q.claim(2)
+        last.settle_in(one, tenure.Done())
+        one.rollback()
+        found = {state: n for state, n in q.counts()["default"].items() if n}
+        assert found == {"done": 24, "running": 1}
+
+
 def test_a_job_enqueued_in_an_async_psycopg_transaction_through_pgbouncer_goes_the_way_it_goes(
     url: str, front: str
 ) -> None:

@@ -16,10 +16,13 @@ __all__ = [
     "CANARIES",
     "MARK",
     "MAX_BODY",
+    "PAGES",
     "PASSWORD",
+    "SLUGS",
     "TOKEN",
     "Sent",
     "forgeries",
+    "honest",
     "proofs_in",
     "raws",
     "sents",
@@ -78,6 +81,7 @@ def sources(api: str) -> list[dict[str, Any]]:
     return made
 
 
+PAGES = ("/healthz", "/readyz")
 SLUGS = [source["slug"] for source in sources("http://api")]
 
 
@@ -97,8 +101,13 @@ class Sent:
     @property
     def refused(self) -> bool:
         """Whether nobody may be let in by it."""
-        open_to_all = self.slug.startswith("generic-none") or self.path in ("/healthz", "/readyz")
+        open_to_all = self.slug.startswith("generic-none") or self.path in PAGES
         return self.forged and not open_to_all
+
+    @property
+    def place(self) -> str:
+        """The source that it was really sent to, or the path of something else."""
+        return self.slug if self.path.partition("?")[0] == f"/{self.slug}" else self.path
 
     @property
     def meant(self) -> bool:
@@ -198,6 +207,7 @@ _extra = st.tuples(
     _latin,
 )
 _methods = st.sampled_from(["POST"] * 50 + ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+_looks = st.sampled_from(["GET", "HEAD"])
 _odd_paths = st.sampled_from(
     [
         "/",
@@ -234,7 +244,20 @@ def sents(draw: st.DrawFn) -> Sent:
     path = draw(st.just("/{}") | st.just("/{}") | st.just("/{}") | _odd_paths).replace("{}", slug)
     extra = draw(st.lists(_extra, max_size=3)) if how != "honest" else []
     headers = (*proof.items(), *extra, ("X-Mark", MARK))
-    return Sent(slug, draw(_methods), path, headers, body, honest=how == "honest", forged=forged)
+    method = draw(_looks | _methods if path in PAGES else _methods)
+    return Sent(slug, method, path, headers, body, honest=how == "honest", forged=forged)
+
+
+def honest(number: int) -> list[Sent]:
+    """For each source, what it takes: an update of this number, with an id that was not sent before."""
+    made = []
+    for slug in SLUGS:
+        sender = slug.partition("-")[0]
+        told = {"update_id": number} if sender == "telegram" else {}
+        body = json.dumps({**BODIES[sender], **told}).encode()
+        headers = tuple(_proof(slug, body, f"honest-{number}").items())
+        made.append(Sent(slug, "POST", f"/{slug}", headers, body, honest=True))
+    return made
 
 
 def forgeries() -> list[Sent]:

@@ -13,6 +13,7 @@ import tenure.gateway
 from tenure import testing
 from tenure.app_hooks import store_hooks
 from tenure.gateway.handlers import Misfit
+from tenure.gateway.telegram import send
 from tenure.gateway.telegram.notice import APOLOGY
 from tenure.job import Request
 from tenure.newjob import NewJob
@@ -157,6 +158,47 @@ def test_a_notice_waits_as_long_as_telegram_says_and_burns_no_attempt(
     played.t.drain()
     [notice] = notices(played.app.queue)
     assert (notice.state, notice.attempt, notice.result) == ("done", 1, "sent")
+
+
+def test_a_notice_whose_answer_is_lost_is_sent_once_more_and_then_no_more(
+    played: Played, telegram: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send, "_ANSWERED_WITHIN", 0.3)
+    played.send(telegram.message("hi", person=7))
+    with telegram.holding(taken=True):
+        played.t.drain()
+        for seconds in (30, 120, 600, 1_800, *[3_600] * 5):
+            played.t.clock.advance(seconds)
+            played.t.drain()
+    [notice] = notices(played.app.queue)
+    assert len(telegram.sent) == 2
+    place = telegram.url.removeprefix("http://")
+    assert (notice.state, notice.attempt) == ("done", 2)
+    assert notice.result == f"perhaps sent: {place}: no answer within 0.3 s"
+    assert [a.error_kind for a in played.app.queue.history(notice.id)] == ["PerhapsSent"]
+
+
+def test_a_notice_whose_answer_was_lost_once_and_that_was_refused_besides_is_tried_until_it_is_told(
+    played: Played, telegram: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One lost answer beside refusals: each of them is known to have told nobody."""
+    monkeypatch.setattr(send, "_ANSWERED_WITHIN", 0.3)
+    telegram.fail(times=3)
+    played.send(telegram.message("hi", person=7))
+    for seconds in (30, 120, 600):
+        played.t.drain()
+        played.t.clock.advance(seconds)
+    with telegram.holding():  # it never arrives
+        played.t.drain()
+    telegram.fail()
+    for seconds in (1_800, 3_600):
+        played.t.clock.advance(seconds)
+        played.t.drain()
+    [notice] = notices(played.app.queue)
+    assert (notice.state, notice.attempt, notice.result) == ("done", 6, "sent")
+    kinds = [a.error_kind for a in played.app.queue.history(notice.id)]
+    assert kinds == ["BotRefused"] * 3 + ["PerhapsSent", "BotRefused"]
+    assert len(telegram.sent) == 1
 
 
 def test_a_notice_is_tried_for_hours_and_its_own_death_tells_nobody(telegram: FakeTelegram) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
 import resource
 import signal
 from collections.abc import Iterator
@@ -141,6 +143,61 @@ def test_a_full_disk_is_503_and_takes_more_once_there_is_room(scene: Scene, gate
 
     asyncio.run(fill())
     assert gateway.process.poll() is None
+
+
+_ROOMLESS = """
+CREATE SEQUENCE {0}.commits;
+CREATE SEQUENCE {0}.failed_in;
+CREATE SEQUENCE {0}.went_in;
+CREATE FUNCTION {0}.fill_up() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- What a sequence is set to stays, whatever becomes of the transaction.
+    IF nextval('{0}.commits') = 1 THEN
+        PERFORM setval('{0}.failed_in', pg_backend_pid());
+        RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+    END IF;
+    PERFORM setval('{0}.went_in', pg_backend_pid());
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER fill_up AFTER INSERT ON {0}.jobs DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION {0}.fill_up();
+"""
+"""The first commit with a job in it is answered 53100 by the server itself, at COMMIT; every later one goes."""
+
+
+@pytest.mark.parametrize("house", ["postgres"], indirect=True)
+def test_a_full_disk_of_the_server_is_503_stores_nothing_and_costs_no_connection(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = house.serve(settings_of("telegram"))
+    assert send(served, 0).status == 200
+    url, _, schema = house.url.partition("?schema=")
+    line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    with psycopg.connect(url, autocommit=True) as database, closing(line):
+        database.execute(_ROOMLESS.format(f'"{schema}"').encode())
+
+        def told_by(table: str, what: str = "count(*)") -> int:
+            [found] = database.execute(f'SELECT {what} FROM "{schema}".{table}'.encode()).fetchone() or [0]
+            return int(found)
+
+        def sent() -> tuple[int, str | None, Any]:
+            body = body_of("telegram", update_id=1)
+            line.request("POST", "/telegram", body, headers_of("telegram", body))
+            answer = line.getresponse()
+            return answer.status, answer.getheader("retry-after"), json.loads(answer.read())
+
+        line.connect()
+        kept = line.sock
+        assert sent()[:2] == (503, "5")
+        assert "PostgreSQL is out of room: could not extend file: No space left on device" in caplog.text
+        assert (told_by("jobs"), told_by("requests")) == (1, 1)
+        status, _, told = sent()
+        assert (status, "duplicate" in told) == (200, False)
+        assert line.sock is kept
+        assert (told_by("jobs"), told_by("requests"), told_by("commits", "last_value")) == (2, 2, 2)
+        assert told_by("failed_in", "last_value") == told_by("went_in", "last_value")
+    assert {job.unique for job in house.app.queue.list()} == {"0", "1"}
+    assert served.ask("GET", "/readyz").status == 200
 
 
 def test_a_backlog_that_a_worker_has_drained_takes_updates_again(house: House) -> None:

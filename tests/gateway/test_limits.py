@@ -137,6 +137,8 @@ def test_a_head_that_comes_too_slowly_closes_the_line(served: Served, sent: byte
         line.sendall(sent)
         assert line.recv(4_096) == b""
     assert time.monotonic() - began < 20
+    assert served.gateway.counters.requests == {("", 0): 1}
+    assert served.gateway.counters.rejects == {("", "slow head"): 1}
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,10 @@ def test_what_is_no_body_and_does_not_end_is_400_long_before_any_deadline(light:
             sent = b""
         answer = line.recv(4_096)
     assert answer[:13] in (b"HTTP/1.1 400 ", b"")
+    until(lambda: served.gateway.intake.underway == 0)
+    until(lambda: served.gateway.counters.requests.total() == 1)
+    assert served.gateway.counters.requests.keys() <= {("", 400), ("telegram", 0)}
+    assert served.gateway.counters.rejects.keys() <= {("", "not HTTP"), ("telegram", "hung up")}
     assert served.ask("GET", "/healthz").status == 200
 
 
@@ -171,6 +177,8 @@ def test_a_head_that_ends_may_be_no_longer_either(served: Served, before: bytes)
         answers = b"".join(iter(lambda: line.recv(4_096), b""))
     assert answers.count(b"HTTP/1.1 400 ") == 1
     assert answers.count(b"HTTP/1.1 200 ") <= len(before)
+    counters = served.gateway.counters
+    assert (counters.requests["", 400], counters.rejects) == (1, {("", "not HTTP"): 1})
     assert served.ask("GET", "/healthz", headers={"X": "y" * 60_000}).status == 200
 
 
@@ -188,6 +196,20 @@ def test_who_comes_above_the_limit_of_connections_is_told_to_come_back(light: Ho
     until(lambda: served.ask("GET", "/healthz").status == 200)
 
 
+def test_who_comes_on_top_of_those_who_are_told_so_is_hung_up_on_and_counted(light: House) -> None:
+    served = light.serve(
+        settings_of("telegram"), header_deadline="60s", server={"limit_concurrency": 1, "backlog": 1}
+    )
+    with served.raw() as first, served.raw() as second:
+        assert health_on(first).startswith(b"HTTP/1.1 200 ")
+        with served.raw() as third, suppress(ConnectionError):
+            assert third.recv(4_096) == b""
+        until(lambda: served.gateway.counters.requests["", 0] == 1)
+        assert health_on(second).startswith(b"HTTP/1.1 503 ")
+    assert served.gateway.counters.requests == {("", 200): 1, ("", 0): 1, ("", 503): 1}
+    assert served.gateway.counters.rejects == {("", "too many connections"): 2}
+
+
 def test_what_strangers_send_does_not_fill_the_log(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     upgrade = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     for sent in [b"\x16\x03\x01 hello\r\n\r\n", upgrade] * 5:
@@ -196,6 +218,7 @@ def test_what_strangers_send_does_not_fill_the_log(served: Served, caplog: pytes
             assert line.recv(4_096).startswith(b"HTTP/1.1 ")
     told = [r.getMessage() for r in caplog.records if r.name == "uvicorn.error"]
     assert told.count("Invalid HTTP request received.") <= 1
+    assert served.gateway.counters.rejects == {("", "not HTTP"): 5}
     assert [line for line in told if "upgrade" in line or "pip install" in line] == []
 
 

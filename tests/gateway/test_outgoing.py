@@ -32,6 +32,13 @@ def sent(url: str, body: bytes = b"{}", headers: dict[str, str] | None = None, *
     return asyncio.run(post(url, body, headers or {}, **given))
 
 
+def unreachable(url: str, body: bytes = b"{}", **options: Any) -> Unreachable:
+    """The error of a request that gets no usable answer."""
+    with pytest.raises(Unreachable) as raised:
+        sent(url, body, **options)
+    return raised.value
+
+
 def failed(url: str, **options: Any) -> str:
     """What is told when nothing usable came back; never more of the URL than its host and port."""
     with pytest.raises(Unreachable) as raised:
@@ -204,6 +211,40 @@ def drip(connection: socket.socket, closing: threading.Event) -> None:
 def test_the_deadline_is_for_all_of_it(play: Any) -> None:
     with Scripted(play) as server:
         assert failed(server.url, timeout=0.1) == "no answer within 0.1 s"
+
+
+LOST: list[tuple[Any, dict[str, Any]]] = [
+    (hang, {"timeout": 0.5}),
+    (drip, {"timeout": 0.5}),
+    (drop, {}),
+    (b"", {}),
+    (HEAD[:9], {}),
+    (b"\x00\x01\x02 nonsense\r\n\r\n", {}),
+    (HEAD + b"Content-Length: 99\r\n\r\nx", {"most": 10}),
+]
+LOST_IDS = ["silent", "slow", "rude", "closed", "half", "not http", "too long"]
+
+
+@pytest.mark.parametrize(("play", "options"), LOST, ids=LOST_IDS)
+def test_an_answer_that_is_lost_leaves_a_request_that_was_sent(play: Any, options: dict[str, Any]) -> None:
+    with Scripted(play) as server:
+        assert unreachable(server.url, **options).sent
+        assert len(server.got) == 1
+
+
+def test_what_no_server_took_was_not_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    assert not unreachable(f"http://127.0.0.1:{port}").sent
+    with looking_up({}):
+        assert not unreachable("http://nowhere.test:80").sent
+
+
+@pytest.mark.parametrize("way", ["silent", "rude"])
+def test_a_request_of_which_a_part_is_still_here_was_not_sent(way: str) -> None:
+    play, options = {"silent": (hang, {"timeout": 0.5}), "rude": (drop, {})}[way]
+    with Scripted(play, whole=False) as server:
+        assert not unreachable(server.url, b"x" * 30_000_000, **options).sent
 
 
 def test_a_deadline_counts_from_the_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,6 +448,15 @@ def test_a_certificate_that_is_not_trusted_or_not_the_host_s_is_refused(
         outgoing._context.cache_clear()
         assert failed(f"https://hooks.test:{server.port}").startswith("the certificate is refused (self")
     assert server.got == []
+
+
+@pytest.mark.parametrize("length", [2, 3_000_000], ids=["short", "long"])
+def test_over_tls_too_it_is_known_that_all_of_it_was_sent(
+    tls: ssl.SSLContext, trusting: None, length: int
+) -> None:
+    with Scripted(drop, context=tls) as server:
+        assert unreachable(f"https://127.0.0.1:{server.port}", b"x" * length).sent
+        assert len(server.got) == 1
 
 
 def test_who_does_not_speak_tls_is_told_so() -> None:

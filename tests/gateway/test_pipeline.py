@@ -99,7 +99,7 @@ def test_who_waits_for_no_answer_has_few_requests_under_way_and_all_of_them_answ
     assert heard.count(b'"id"') == 1
     assert waiting.most <= MAX_OWED + PIECE // len(HEALTH)
     assert max(unread) <= 65_536
-    assert connection.owed == 0
+    until(lambda: connection.owed == 0)
 
 
 @pytest.mark.parametrize("many", [400, 20_000], ids=["some", "many"])
@@ -144,6 +144,7 @@ def test_half_a_head_has_its_time_once_what_came_before_it_is_answered(light: Ho
     with held(light, tmp_path), served.raw() as line:
         line.sendall(request(1) + HEALTH[:20])
         assert statuses(all_of(line)) == [503]
+    assert served.gateway.counters.rejects["", "slow head"] == 1
 
 
 @pytest.mark.parametrize("path", ["/telegram", f"/telegram{ROUND}"], ids=["short", "long"])
@@ -163,6 +164,10 @@ def test_what_is_no_http_is_refused_once_what_came_before_it_is_answered(
     assert statuses(heard) == [200] * (2 if between else 1) + [400]
     assert len(house.app.queue.list()) == 2
     until(lambda: served.gateway.intake.underway == 0)
+    counted = served.gateway.counters
+    until(lambda: counted.requests.total() == 1 + len(statuses(heard)))
+    refused = (("telegram", 0), "hung up") if CHUNKED in garbage else (("", 400), "not HTTP")
+    assert (counted.requests[refused[0]], counted.rejects) == (1, {(refused[0][0], refused[1]): 1})
 
 
 def test_a_body_that_is_no_http_is_refused_at_once(light: House) -> None:
@@ -174,3 +179,6 @@ def test_a_body_that_is_no_http_is_refused_at_once(light: House) -> None:
             line.sendall(b"zz\r\n")
             assert statuses(all_of(line)) == [400]
         until(lambda: served.gateway.intake.underway == 0)
+    until(lambda: served.gateway.counters.requests.total() == 2)
+    assert served.gateway.counters.requests == {("telegram", 0): 2}
+    assert served.gateway.counters.rejects == {("telegram", "hung up"): 2}

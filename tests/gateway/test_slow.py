@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import socket
 import statistics
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from bench.measure import canary, say
+from bench.measure import say
 from tests.gateway.house import House, Served
 from tests.gateway.ledger import SECRET
 from tests.gateway.process import GatewayProcess
@@ -19,8 +22,11 @@ from tests.support.workers import Scene
 SLOW = 200
 HEAD = b"POST /bot HTTP/1.1\r\nHost: bot\r\nX-"
 BODY = HEAD + b"A: b\r\nContent-Length: 100000\r\n\r\n{"
-_QUIET = 0.03
-"""Seconds that the canary takes on a core that has nothing else to do, about."""
+_QUICK = 0.2
+"""What 99 of 100 good requests take less than, in seconds, where nothing else keeps the machine busy."""
+_TRIES = 3
+_TIMES_SLOWER = 3
+"""How many times as long it may take beside the slow as without them, on a machine that is slower than that by itself."""
 
 
 async def send_until(port: int, client: int, slow: list[asyncio.Task[bytes]]) -> list[int]:
@@ -60,40 +66,65 @@ async def slow_for_ever(port: int, head: bytes) -> None:
         await drip(port, head)
 
 
-async def paced(port: int, client: int, times: list[float]) -> None:
-    """Ten updates a second, and how long each took."""
+async def paced(port: int, client: int, numbers: Iterator[int], count: int, times: list[float]) -> None:
+    """So many updates, ten a second, and how long each took."""
     line = Line(port)
     try:
-        for number in range(150):
+        for number in itertools.islice(numbers, count):
             began = time.perf_counter()
-            status, _ = await line.post(update_of(client * 100_000 + number, client))
+            status, answer = await line.post(update_of(number, client))
             times.append(time.perf_counter() - began)
-            assert status == 200
+            assert (status, "duplicate" in answer) == (200, False)
             await asyncio.sleep(0.1)
     finally:
         line.close()
 
 
-async def timed(port: int) -> list[float]:
-    """How long good requests take while two hundred are slow for ever."""
+async def timed(port: int, numbers: Iterator[int], *, slow_at: int, count: int = 150) -> list[float]:
+    """How long ten clients' good requests take while two hundred are slow for ever, at this port."""
     times: list[float] = []
-    slow = [asyncio.create_task(slow_for_ever(port, (HEAD, BODY)[n % 2])) for n in range(SLOW)]
+    dripping = [asyncio.create_task(slow_for_ever(slow_at, (HEAD, BODY)[n % 2])) for n in range(SLOW)]
     async with asyncio.TaskGroup() as tasks:
         for client in range(1, 11):
-            tasks.create_task(paced(port, client, times))
-    assert not any(task.done() for task in slow)
-    for task in slow:
+            tasks.create_task(paced(port, client, numbers, count, times))
+    assert not any(task.done() for task in dripping)
+    for task in dripping:
         task.cancel()
-    await asyncio.gather(*slow, return_exceptions=True)
+    await asyncio.gather(*dripping, return_exceptions=True)
     return times
 
 
+def p99(times: list[float]) -> float:
+    return statistics.quantiles(times, n=100)[98]
+
+
+def is_quick(port: int, numbers: Iterator[int]) -> bool:
+    """Whether good requests are quick beside the slow, in one of a few measurements: a machine may be busy otherwise."""
+    for _ in range(_TRIES):
+        times = asyncio.run(timed(port, numbers, slow_at=port))
+        p50, most = statistics.median(times), p99(times)
+        say(f"{len(times)} good requests: p50 {p50 * 1000:.1f} ms, p99 {most * 1000:.1f} ms")
+        if most < _QUICK:
+            return True
+    return False
+
+
+def times_slower(port: int, numbers: Iterator[int]) -> float:
+    """How many times as long good requests take beside the slow as without them, measured in turn: whatever else keeps the
+    machine busy meets both. What the slow ones cost this process does too: they are slow then where nobody listens to them."""
+    beside: list[float] = []
+    alone: list[float] = []
+    with socket.create_server(("127.0.0.1", 0), backlog=2 * SLOW) as deaf:
+        for slow_at in (port, deaf.getsockname()[1], deaf.getsockname()[1], port):
+            times = asyncio.run(timed(port, numbers, slow_at=slow_at, count=75))
+            (beside if slow_at == port else alone).extend(times)
+    say(f"p99 beside the slow {p99(beside) * 1000:.1f} ms, without them {p99(alone) * 1000:.1f} ms")
+    return p99(beside) / p99(alone)
+
+
 @pytest.mark.proof
+@pytest.mark.timeout(300)
 def test_while_two_hundred_are_slow_good_requests_are_quick(scene: Scene, gateway: GatewayProcess) -> None:
     gateway.ready()
-    before = canary()
-    times = asyncio.run(timed(gateway.port))
-    slower = max(_QUIET, before, canary()) / _QUIET
-    p50, p99 = statistics.median(times), statistics.quantiles(times, n=100)[98]
-    say(f"{len(times)} good requests: p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, canary {slower:.2f}")
-    assert p99 < 0.2 * slower  # as much slower as the machine is beside its other work
+    numbers = itertools.count(1)
+    assert is_quick(gateway.port, numbers) or times_slower(gateway.port, numbers) <= _TIMES_SLOWER

@@ -20,6 +20,7 @@ __all__ = [
     "FAULTS",
     "Counts",
     "Tally",
+    "add_if_counted",
     "add_losses",
     "in_all",
     "keep",
@@ -80,6 +81,13 @@ def add_losses(item: pytest.Item, losses: int) -> None:
             value["losses"] = value.get("losses", 0) + losses
             return
     item.user_properties.append((_COUNTS, {"topic": topic_of(item.path), "losses": losses}))
+
+
+def add_if_counted(item: pytest.Item, counts: Counts) -> None:
+    """What was counted beside a test that counts: told with it."""
+    for name, value in item.user_properties:
+        if name == _COUNTS and isinstance(value, dict):
+            value.update({what: value.get(what, 0) + count for what, count in counts.items()})
 
 
 def told(counts: Counts, *names: str) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 
 import tenure
 from tenure.config import SqlitePlace, locate
+from tests.proof.intact import taken
 from tests.proof.ledger import at_rest, balance, intact
 from tests.proof.notes import Acks, Effect, Effects, Said
 from tests.support.fresh import KINDS, Kind, fresh_url
@@ -64,7 +65,10 @@ def test_a_row_that_one_index_does_not_know_of_is_noticed_by_every_means(q: tenu
         with pytest.raises(AssertionError, match="integrity_check"):
             intact(url)
         return
+    taken()
     assert intact(url, amcheck=False) == "counts"
+    assert taken() == {"sound by counts": 1}
+    assert taken() == {}
     with psycopg.connect(place.conninfo, autocommit=True) as server:
         for index in ("jobs_pkey", "jobs_ready"):
             ready = f"UPDATE pg_index SET indisready = %s, indisvalid = %s WHERE indexrelid = '\"{place.schema}\".{index}'::regclass"

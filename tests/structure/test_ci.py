@@ -84,3 +84,19 @@ def test_what_is_missing_is_said_again_when_a_test_fails(bare: Path) -> None:
     ended = run("run", bare, TENURE_TEST_CHROMIUM="nosuch")
     assert ended.returncode == 2
     assert "there is no nosuch" in ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_machine_that_mounts_nothing_is_told_to_leave_full_disks_to_a_limit(bare: Path, may: bool) -> None:
+    stand_in(bare, "mount", f"exit {0 if may else 32}")
+    stand_in(bare, "umount", "exit 0")
+    said = "no file system may be mounted here: disks that fill up are played by a limit below SQLite"
+    assert run("run", bare, TENURE_TEST_CHROMIUM="nosuch").stdout.splitlines().count(said) == (
+        0 if may else 2
+    )
+
+
+def test_a_server_that_cannot_be_asked_for_amcheck_is_told_of(bare: Path) -> None:
+    stand_in(bare, "make", 'echo "made $1"; test "$1" != .venv/.developed')
+    told = run("run", bare, TENURE_TEST_CHROMIUM="nosuch").stdout.splitlines()
+    assert told.count("nobody could say whether amcheck is there") == 2

@@ -31,6 +31,7 @@ ONLY = {
         "privileges",
         "sleepers_add",
         "sleepers_remove",
+        "sleepers_sweep",
         "tell",
         "wake",
         "wakes",

@@ -73,6 +73,7 @@ def results() -> None:
     assert_type(full_context.enqueue("a").result(), dict[str, int])
     assert_type(nightly.enqueue(days=3).result(), int)
     assert_type(full_async.options(delay="1h", unique="k").enqueue("a").result(), str)
+    assert_type(full_async.options(request=tenure.Request(b"{}", {})).enqueue("a").result(), str)
     assert_type(bare_async.call("a", copies=2), tenure.NewJob)
     assert_type(app.enqueue("bare_async", {"to": "a"}), tenure.Job[Any])
     assert_type(

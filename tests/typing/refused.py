@@ -71,6 +71,7 @@ async def awaited() -> None:
 def options_and_terms() -> None:
     bare_async.options(priority="high")  # type: ignore[arg-type]
     bare_async.options(colour="red")  # type: ignore[call-arg]
+    bare_async.options(request=b"{}")  # type: ignore[arg-type]
     bare_async.options(order="any")  # type: ignore[arg-type]
     app.job(settle="soon")  # type: ignore[call-overload]
     app.job(retry="60s")  # type: ignore[call-overload]

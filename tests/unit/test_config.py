@@ -34,6 +34,12 @@ def _nothing_was_told() -> None:
         (None, {"DATABASE_URL": PG}, PG, "DATABASE_URL"),
         (None, {"TENURE_URL": "", "DATABASE_URL": PG}, PG, "DATABASE_URL"),
         (None, {"DATABASE_URL": "postgres://u@h/db"}, "postgres://u@h/db", "DATABASE_URL"),
+        (None, {"DATABASE_URL": "postgresql+asyncpg://u@h/db"}, PG, "DATABASE_URL"),
+        (None, {"DATABASE_URL": "postgresql+psycopg://u@h/db"}, PG, "DATABASE_URL"),
+        (None, {"DATABASE_URL": "postgres+psycopg2://u@h/db"}, "postgres://u@h/db", "DATABASE_URL"),
+        (None, {"TENURE_URL": "postgresql+asyncpg://u@h/db"}, PG, "TENURE_URL"),
+        ("postgresql+asyncpg://u@h/db", {}, PG, "the argument"),
+        (None, {"DATABASE_URL": "mysql+asyncmy://u@h/db"}, "sqlite:///tenure.db", "the default"),
         (None, {"DATABASE_URL": "mysql://u@h/db"}, "sqlite:///tenure.db", "the default"),
         (None, {"DATABASE_URL": "sqlite:///app.db"}, "sqlite:///tenure.db", "the default"),
         (None, {"TENURE_URL": ""}, "sqlite:///tenure.db", "the default"),
@@ -46,6 +52,11 @@ def test_the_first_url_given_counts_and_the_choice_is_logged(
     with caplog.at_level(logging.INFO, "tenure"):
         assert choose_url(argument, environ) == chosen
     assert caplog.messages == [f"store: {chosen} (from {why})"]
+
+
+@pytest.mark.parametrize("scheme", ["postgresql+asyncpg", "postgresql+psycopg", "postgres+psycopg2"])
+def test_a_url_that_names_sqlalchemys_driver_names_the_same_place(scheme: str) -> None:
+    assert locate(f"{scheme}://u@h/db?schema=s&sslmode=require") == locate(f"{PG}?schema=s&sslmode=require")
 
 
 def test_a_choice_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.job import Request
 from tenure.newjob import NewJob, Row, check
@@ -16,9 +17,11 @@ from tenure.store.sqlite.dialect import CAN as SQLITE
 from tests.unit.test_hooks import statements
 
 MIB = 1_048_576
+BY_STEPS = replace(SQLITE, whole=False)
 STEPS = {
-    "sqlite": ["ledger", "enqueue", "request_add"],
-    "postgres": ["ledger", "group_locks", "enqueue", "request_add"],
+    "sqlite": (SQLITE, ["enqueue_whole"]),
+    "sqlite, one step after the other": (BY_STEPS, ["ledger", "enqueue", "request_add"]),
+    "postgres": (POSTGRES, ["ledger", "group_locks", "enqueue", "request_add"]),
 }
 
 
@@ -47,12 +50,12 @@ def all_taken(count: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 500])
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", STEPS)
 def test_webhooks_cost_the_same_statements_however_many_come_together(store: str, count: int) -> None:
-    can = SQLITE if store == "sqlite" else POSTGRES
+    can, steps = STEPS[store]
     ran = statements(enqueue(webhooks(count), can, now=None), all_taken(count))
-    assert [s.name for s in ran] == STEPS[store]
-    assert [len(s.rows) for s in ran if s.rows is not None] == [count] * 3
+    assert [s.name for s in ran] == steps
+    assert [len(s.rows) for s in ran if s.rows is not None] == [count] * len(set(steps) - {"group_locks"})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_a_server_is_asked_what_may_be_taken_and_then_to_store_and_commit(
 
 def test_the_commit_goes_along_only_where_nothing_follows_and_nobody_can_be_in_the_way() -> None:
     def goes_along(*rows: Row, ends: bool = True) -> bool:
-        plan = enqueue(rows, SQLITE, now=None, ends=ends)
+        plan = enqueue(rows, BY_STEPS, now=None, ends=ends)
         return any(s.last for s in statements(plan, lambda s: Result([], len(s.rows or ()))))
 
     one, other = webhooks(2)
@@ -101,18 +104,23 @@ def test_who_holds_a_period_is_asked_only_where_one_was_not_taken() -> None:
             return Result(list(held.items()), 0)
         return Result([], 2)
 
-    ran = statements(enqueue(rows, SQLITE, now=None), answer)
+    ran = statements(enqueue(rows, BY_STEPS, now=None), answer)
     assert [s.name for s in ran] == ["ledger", "ledger_holders", "enqueue", "request_add"]
     assert [len(s.rows) for s in ran if s.rows is not None] == [3, 2, 2]
 
 
 def test_bodies_of_many_megabytes_go_in_several_statements() -> None:
-    ran = statements(enqueue(webhooks(40, MIB), SQLITE, now=None), all_taken(40))
+    ran = statements(enqueue(webhooks(40, MIB), BY_STEPS, now=None), all_taken(40))
     assert [len(s.rows or ()) for s in ran if s.name == "request_add"] == [16, 16, 8]
 
 
+def test_bodies_that_would_burden_memory_go_by_steps() -> None:
+    assert next(enqueue(webhooks(15, MIB), SQLITE, now=None)).name == "enqueue_whole"
+    assert next(enqueue(webhooks(17, MIB), SQLITE, now=None)).name == "ledger"
+
+
 def test_a_body_longer_than_a_statement_should_carry_goes_alone() -> None:
-    ran = statements(enqueue(webhooks(2, 20 * MIB), SQLITE, now=None), all_taken(2))
+    ran = statements(enqueue(webhooks(2, 20 * MIB), BY_STEPS, now=None), all_taken(2))
     assert [len(s.rows or ()) for s in ran if s.name == "request_add"] == [1, 1]
 
 
@@ -124,3 +132,39 @@ def test_postgresql_is_sent_all_bodies_as_one_value() -> None:
     assert '"at":1,"size":3' in sent["rows"]
     assert '"at":4,"size":0' in sent["rows"]
     assert '"at":4,"size":2' in sent["rows"]
+
+
+def test_in_a_callers_transaction_or_asked_again_each_step_is_looked_at() -> None:
+    def names(**how: bool) -> list[str]:
+        def answer(statement: Statement) -> Result:
+            if statement.name in {"ledger_holders", "resolve"}:
+                return Result([], 0)
+            return Result([], len(statement.rows or ()))
+
+        return [s.name for s in statements(enqueue(webhooks(2), SQLITE, now=None, **how), answer)]
+
+    assert names() == ["enqueue_whole"]
+    assert names(inside=True) == ["ledger", "enqueue", "request_add"]
+    assert "enqueue_whole" not in names(again=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"unique": "a slot"}, {"id": "0190a8c0-0000-7000-8000-000000000000"}, {"group": "g", "group_limit": 2},
+        {"group": "g", "delay": "1h"}, {"group": "chat 0", "priority": 3},
+    ],
+    ids=["slot", "id", "two at a time", "later", "urgent"],
+)  # fmt: skip
+def test_what_has_to_be_decided_about_goes_by_steps(other: dict[str, Any]) -> None:
+    rows = [*webhooks(1), check(NewJob(kind="k", **other))]
+    assert next(enqueue(rows, SQLITE, now=None)).name != "enqueue_whole"
+
+
+def test_who_lost_a_period_is_answered_with_whose_it_is() -> None:
+    rows, holder = webhooks(2), webhooks(1)[0].id
+    plan = enqueue(rows, SQLITE, now=None)
+    next(plan)
+    with pytest.raises(StopIteration) as end:
+        plan.send(Result([(rows[0].id, holder)], 2))
+    assert [(one.id, one.inserted) for one in end.value.value] == [(holder, False), (rows[1].id, True)]

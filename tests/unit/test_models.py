@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 import pytest
@@ -67,6 +67,19 @@ class Team:
 
 class Box(msgspec.Struct):
     user: User | None
+
+
+@dataclass
+class Guarded:
+    lead: Login
+
+
+class Safe(msgspec.Struct):
+    lead: Login
+
+
+class Door(TypedDict):
+    lead: Login
 
 
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
@@ -149,6 +162,31 @@ def test_a_secret_that_json_would_turn_into_stars_is_refused(annotation: Any) ->
     with pytest.raises(tenure.PayloadError, match="would not come back from JSON as it went in") as refused:
         taking(annotation).payload((value,), {})
     assert "hunter2" not in str(refused.value)
+
+
+LOGIN = Login(password=SecretStr("hunter2"))
+INSIDE: list[tuple[Any, Any]] = [
+    (Guarded, Guarded(LOGIN)),
+    (Safe, Safe(LOGIN)),
+    (Door, Door(lead=LOGIN)),
+    (Any, {"lead": LOGIN}),
+]
+
+
+@pytest.mark.parametrize(("annotation", "value"), INSIDE, ids=lambda v: None)
+def test_a_secret_is_refused_in_a_model_that_no_annotation_tells_of(annotation: Any, value: Any) -> None:
+    s = taking(annotation)
+    with pytest.raises(tenure.PayloadError, match="would not come back from JSON as it went in") as refused:
+        s.payload((value,), {})
+    assert (refused.value.field, refused.value.path) == ("payload.value", ".value")
+    with pytest.raises(tenure.PayloadError, match=r"^result: would not come back from JSON") as kept:
+        Returned(s).plain(value)
+    assert "hunter2" not in f"{refused.value} {kept.value}"
+
+
+def test_what_such_a_model_refuses_is_refused_with_its_place_in_it() -> None:
+    with pytest.raises(tenure.PayloadError, match=r"payload\.value\.name: input should be a valid string"):
+        taking(Any).payload(([User.model_construct(name=5)],), {})
 
 
 def test_what_a_model_keeps_to_itself_does_not_travel() -> None:

@@ -119,7 +119,7 @@ def test_a_sleeper_that_is_long_dead_is_not_told_and_is_swept_away(
     q.enqueue("k")
     assert listener.heard() == []
     quiet(q.watch())
-    assert "dead" not in [i for i, _ in listener.sleepers()]
+    until(lambda: "dead" not in [i for i, _ in listener.sleepers()])
 
 
 def test_a_watch_sleeps_while_it_waits_and_not_when_it_is_closed(q: tenure.Queue, listener: Listener) -> None:

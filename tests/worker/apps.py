@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import aiosqlite
 import psycopg
 
 import tenure
@@ -194,6 +195,33 @@ def has_a_child() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     leave("grandchild", str(process.pid)).rename(Path(os.environ["TENURE_TEST_FOLDER"], "began"))
     time.sleep(3_600)
+
+
+@app.job(isolate=True, retry=tenure.Fixed("1d"))
+async def forgets_to_await(ctx: tenure.Context) -> None:
+    """Say something on an async connection, and let go of what is to be awaited."""
+    url = os.environ["TENURE_URL"]
+    place = url.partition("?")[0]
+    db: Any = (
+        await psycopg.AsyncConnection.connect(place)
+        if url.startswith("postgresql")
+        else await aiosqlite.connect(place[10:])
+    )
+    ctx.claim.settle_in(db, tenure.Done())
+    await db.close()
+
+
+@app.job(isolate=True, retry=tenure.Fixed("3h"))
+def fails_in_its_own(ctx: tenure.Context, retry_in: str | None) -> None:
+    """Fail in a transaction of its own."""
+    url = os.environ["TENURE_URL"]
+    place = url.partition("?")[0]
+    db: Any = (
+        psycopg.connect(place) if url.startswith("postgresql") else sqlite3.connect(place[10:], timeout=20)
+    )
+    ctx.claim.settle_in(db, tenure.Fail("no", retry_in))
+    db.commit()
+    db.close()
 
 
 @app.job(isolate=True, retry=tenure.Fixed("1d"))

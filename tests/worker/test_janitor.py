@@ -235,6 +235,7 @@ def _janitor(house: House, **settings: Any) -> Janitor:
 
 
 def _rest(janitor: Janitor) -> float:
-    """How long it rests before it looks at the schedules again, once it has."""
-    janitor.once()
-    return next(chore.every for chore in janitor.chores if chore.name == "fire")
+    """How long it rests before it looks at the schedules again, once it has; the other chores would take time."""
+    fire = next(chore for chore in janitor.chores if chore.name == "fire")
+    fire.work()
+    return fire.every

@@ -170,3 +170,26 @@ def test_what_was_settled_in_a_child_process_is_told_as_what_it_was(parent_house
     assert {job: name_of(outcome) for job, outcome in told.items()} == said
     assert told[next(job for job, how in said.items() if how == "bury")] == SAID["bury"]
     assert _figures(house) == {"settles": (1, 3, 1, 1)}
+
+
+def test_what_steps_aside_and_waits_for_its_group_before_its_handler_returns_has_ended_as_was_said(
+    own_house: House,
+) -> None:
+    house = own_house
+
+    @house.app.job(retry=tenure.Fixed(_NEVER))
+    def steps_aside(ctx: tenure.Context) -> None:
+        with house.connection() as db:
+            ctx.claim.settle_in(db, tenure.Snooze(timedelta(microseconds=1)))
+            db.commit()
+        house.queue.promote()
+        now = house.queue.get(ctx.id)
+        assert now is not None
+        assert now.state == "waiting"
+
+    heard = Heard(house.app, Ended, Abandoned, ClaimGone)
+    steps_aside.options(group="g", group_limit=1, order="start").enqueue()
+    house.queue.enqueue("of another worker", group="g", group_limit=1, order="start")
+    house.start(max_jobs=1).gone()
+    assert [type(told) for told in heard.events] == [Ended]
+    assert [e.outcome for e in heard.of(Ended)] == [tenure.Snooze(timedelta(microseconds=1))]

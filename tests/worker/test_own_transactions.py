@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tenure
+from tests.worker.apps import fails_in_its_own, forgets_to_await
 from tests.worker.house import House, Working, until
+
+_WAITS = {3: None, 5: "5h"}
+"""How many hours a failure waits, by what it says."""
 
 
 def _table(house: House) -> None:
@@ -93,6 +99,40 @@ def test_a_transaction_that_was_rolled_back_is_a_failed_attempt(own_house: House
     assert _rows(house) == []
 
 
+def test_a_handler_that_goes_on_without_a_connection_that_could_settle_it_ends_as_it_returns(
+    own_house: House,
+) -> None:
+    house = own_house
+
+    @house.app.job
+    def goes_on(ctx: tenure.Context) -> str:
+        with house.connection() as db:
+            db.close()
+            with pytest.raises(tenure.UsageError, match="closed"):
+                ctx.claim.settle_in(db, tenure.Done("mine"))
+        return "returned"
+
+    job = goes_on.enqueue()
+    house.start()
+    assert job.result("30s") == "returned"
+    assert house.story(job) == []
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("parent_house", ["shared", "postgres"], indirect=True)
+@pytest.mark.parametrize("children", [False, True], ids=["here", "in-a-child"])
+def test_a_settle_that_nobody_awaited_is_told_as_that(parent_house: House, children: bool) -> None:
+    house = parent_house
+    if not children:
+        house.app = tenure.App(house.url)
+        house.app.job(retry=tenure.Fixed("1d"))(forgets_to_await.function)
+    job = house.app.enqueue("forgets_to_await", {})
+    house.start(children=1)
+    house.seen(job, lambda j: j.state == "scheduled")
+    [(attempt, error_kind, message)] = house.story(job)
+    assert (attempt, error_kind, message[:27]) == (1, "RolledBack", "settle_in was not awaited, ")
+
+
 def test_a_handler_that_raises_after_settling_rolls_back_and_has_failed(own_house: House) -> None:
     house = own_house
     house.queue.counts()
@@ -124,6 +164,25 @@ def test_any_outcome_may_be_settled_so(own_house: House) -> None:
     house.start()
     end = house.ended(job)
     assert (end.state, end.reason) == ("dead", "no use")
+
+
+@pytest.mark.parametrize("parent_house", ["shared", "postgres"], indirect=True)
+@pytest.mark.parametrize("children", [False, True], ids=["here", "in-a-child"])
+def test_a_failure_settled_so_waits_as_it_says_or_else_as_the_kinds_policy_says(
+    parent_house: House, children: bool
+) -> None:
+    house = parent_house
+    if not children:
+        house.app = tenure.App(house.url)
+        house.app.job(retry=tenure.Fixed("3h"))(fails_in_its_own.function)
+    jobs = {
+        hours: house.app.enqueue("fails_in_its_own", {"retry_in": said}) for hours, said in _WAITS.items()
+    }
+    house.start(children=1)
+    for hours, job in jobs.items():
+        waits = house.seen(job, lambda j: j.state in ("scheduled", "dead"))
+        [told] = house.queue.history(job.id)
+        assert round((waits.run_at - told.finished_at).total_seconds() / 3_600, 2) == hours
 
 
 def test_a_claim_that_was_lost_rolls_back_what_its_handler_wrote(own_house: House) -> None:

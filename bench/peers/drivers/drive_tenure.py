@@ -1,4 +1,4 @@
-"""Tenure, driven as its users would."""
+"""Tenure, driven as its users would: what only PostgreSQL needs is imported only there, for memory is measured too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, by_threads, in_chunks, main, paces, ready
 
 import tenure
@@ -67,6 +66,8 @@ def reset(terms: Terms) -> dict[str, Any]:
         for end in ("", "-wal", "-shm"):
             Path(url.removeprefix("sqlite:///") + end).unlink(missing_ok=True)
     else:
+        import psycopg
+
         with psycopg.connect(url, autocommit=True) as link:
             link.execute("DROP SCHEMA IF EXISTS tenure CASCADE")
     tenure.open(url).close()
@@ -141,6 +142,8 @@ def left(terms: Terms) -> Callable[[], int]:
         file = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
         text = " OR ".join(f"EXISTS (SELECT 1 FROM tenure_jobs WHERE {rule})" for rule in unfinished)
         return lambda: int(file.execute(f"SELECT {text}").fetchone()[0])
+    import psycopg
+
     link = psycopg.connect(url, autocommit=True, options="-c enable_seqscan=off")
     # From the newest on, which ends last: what has ended before it is not read again by every look.
     text = "SELECT count(*) FROM (SELECT FROM tenure.jobs ORDER BY id DESC LIMIT 1) j"

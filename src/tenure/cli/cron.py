@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenure.cli.desk.keeping import keep
+from tenure.cli.desk.keeping import acting, keep
 from tenure.cli.desk.knowing import complete_schedules
 from tenure.cli.desk.opening import NotFound, json_option, store_options, the_queue
 from tenure.cli.desk.screen import ago, echo_json, now, paint, plain, table, when
@@ -119,14 +119,10 @@ def run(name: str, as_json: bool, url: str | None, app: str | None) -> None:
     """
     with the_queue(url, app) as queue:
         _find(queue, name)
-        made = queue.run_schedule(name)
-        keep(
-            queue,
-            "run_cron",
-            name,
-            f"made job {made.id}" if made.inserted else f"job {made.id} was there",
-            count=int(made.inserted),
-        )
+        with acting(queue, "run_cron", name) as kept:
+            made = queue.run_schedule(name)
+            said = f"made job {made.id}" if made.inserted else f"job {made.id} was there"
+            kept.end(said, count=int(made.inserted))
     if as_json:
         echo_json({"id": made.id, "inserted": made.inserted})
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.cli.desk.keeping import keep
+from tenure.cli.desk.keeping import Act, acting
 from tenure.cli.desk.knowing import complete_kinds, complete_queues
 from tenure.cli.desk.opening import Misused, json_option, place_of, store_options
 from tenure.cli.desk.screen import echo_json, plain
@@ -72,8 +72,6 @@ def command(
     try:
         limit = None if wait_for is None else parse(wait_for, "--wait-for").total_seconds()
         with _stored(kind, body, given, force, url, app) as (queue, enqueued):
-            said = f"enqueued as {enqueued.id}" if enqueued.inserted else f"job {enqueued.id} was there"
-            keep(queue, "enqueue", kind, said, count=int(enqueued.inserted))
             if wait or limit is not None:
                 _wait(queue, enqueued, limit, as_json=as_json)
             elif as_json:
@@ -96,13 +94,23 @@ def _stored(
 
         loaded = load(app)
         with loaded.queue as queue:
-            job = loaded.enqueue(kind, body, force=force, **given)
-            yield queue, tenure.Enqueued(job.id, job.inserted)
+            with acting(queue, "enqueue", kind) as kept:
+                job = loaded.enqueue(kind, body, force=force, **given)
+                enqueued = _kept(kept, tenure.Enqueued(job.id, job.inserted))
+            yield queue, enqueued
         return
     with tenure.open(place_of(url, app)) as queue:
         if not force:
             _check(queue, kind)
-        yield queue, queue.enqueue(kind, body, **given)
+        with acting(queue, "enqueue", kind) as kept:
+            enqueued = _kept(kept, queue.enqueue(kind, body, **given))
+        yield queue, enqueued
+
+
+def _kept(act: Act, enqueued: Enqueued) -> Enqueued:
+    said = f"enqueued as {enqueued.id}" if enqueued.inserted else f"job {enqueued.id} was there"
+    act.end(said, count=int(enqueued.inserted))
+    return enqueued
 
 
 def _payload(text: str) -> Any:

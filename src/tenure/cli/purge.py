@@ -51,6 +51,7 @@ def command(
             states=FINISHED,
             verb="purge",
             past="purged",
+            newest_first=True,
             as_json=as_json,
             after=after,
         )

@@ -220,4 +220,6 @@ class AsyncQueue:
     add_figures = asynchronous(Verbs.add_figures)
     tidy_figures = asynchronous(Verbs.tidy_figures)
     add_audit = asynchronous(Verbs.add_audit)
+    begin_audit = asynchronous(Verbs.begin_audit)
+    progress_audit = asynchronous(Verbs.progress_audit)
     audits = asynchronous(Verbs.audits)

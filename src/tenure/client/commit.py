@@ -31,6 +31,8 @@ __all__ = ["Answer", "GroupCommit", "Keys", "Told", "Waiting"]
 _MOST = 500
 _WORTH = 8
 """How many have to gather for another commit beside the one that is on its way."""
+_ENOUGH = 32
+"""How many that have gathered do not wait for the event loop to hear of more: it goes on listening while they are stored."""
 _REST = 0.05
 """How many seconds a thread waits for more before it goes."""
 
@@ -72,7 +74,9 @@ class GroupCommit:
         self._lock = Lock()
         self._lines: tuple[list[Waiting], list[Waiting]] = ([], [])
         self._called = [False, False]
-        """Whether a thread is on its way to take what is in line."""
+        """Whether what is in line will be taken: by who comes, or is called when the event loop has heard all."""
+        self._coming = [False, False]
+        """Whether a thread is on its way to take it; each that comes takes."""
         self._flying: tuple[list[Keys], list[Keys]] = ([], [])
         """What is being committed, by its keys."""
         self._rests = [0, 0]
@@ -93,10 +97,18 @@ class GroupCommit:
         with self._lock:
             line, flying = self._lines[keyed], len(self._flying[keyed])
             line.append((row, answer))
-            if self._called[keyed] or (flying and (flying >= self._lanes[keyed] or len(line) < _WORTH)):
+            called = self._called[keyed]
+            rings = called and len(line) == _ENOUGH and not flying and self._rests[keyed] > 0
+            if rings:
+                self._coming[keyed] = True
+                self._rests[keyed] -= 1
+            elif called or (flying and (flying >= self._lanes[keyed] or len(line) < _WORTH)):
                 return
             self._called[keyed] = True
-        asyncio.get_running_loop().call_soon(self._start, keyed)
+        if rings:
+            self._bells[keyed].put(None)
+        else:
+            asyncio.get_running_loop().call_soon(self._start, keyed)
 
     async def finish(self) -> None:
         """Wait until what was asked for has been answered; nothing is asked for any more."""
@@ -114,8 +126,9 @@ class GroupCommit:
                 pass
 
     def _start(self, keyed: int) -> None:
-        """Have what is in line committed: by the thread that rests, or by a new one."""
-        if not self._ring(keyed):
+        """Have what is in line committed: by the thread that rests, or by a new one; unless it was taken, or somebody comes."""
+        if self._called[keyed] and not self._coming[keyed] and not self._ring(keyed):
+            self._coming[keyed] = True
             self._spawn(self._flush(keyed), partial(self._give_up, keyed))
 
     def _ring(self, keyed: int) -> bool:
@@ -123,6 +136,7 @@ class GroupCommit:
         with self._lock:
             rested = self._rests[keyed] > 0
             self._rests[keyed] -= rested
+            self._coming[keyed] |= rested
         if rested:
             self._bells[keyed].put(None)
         return rested
@@ -135,7 +149,7 @@ class GroupCommit:
         """There is no thread for what is in line: the queue is closed, or this event loop ends."""
         line = self._lines[keyed]
         with self._lock:
-            left, line[:], self._called[keyed] = line[:], [], False
+            left, line[:], self._called[keyed], self._coming[keyed] = line[:], [], False, False
         self._fail(left, error)
 
     def _fail(self, left: Sequence[Waiting], error: BaseException) -> None:
@@ -171,7 +185,7 @@ class GroupCommit:
         keys of what the caller has committed."""
         flying = self._flying[keyed]
         with self._lock:
-            self._called[keyed] = False
+            self._called[keyed] = self._coming[keyed] = False
             if done is not None:
                 flying[:] = [keys for keys in flying if keys is not done]
             if len(flying) >= self._lanes[keyed]:

@@ -182,4 +182,6 @@ class Queue:
     add_figures = synchronous(Verbs.add_figures)
     tidy_figures = synchronous(Verbs.tidy_figures)
     add_audit = synchronous(Verbs.add_audit)
+    begin_audit = synchronous(Verbs.begin_audit)
+    progress_audit = synchronous(Verbs.progress_audit)
     audits = synchronous(Verbs.audits)

@@ -7,7 +7,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from tenure.client.async_queue import AsyncQueue
 from tenure.dashboard.desk import LOOK, Desk
+from tenure.dashboard.keeping import Kept
 from tenure.dashboard.series import now
 from tenure.errors import FieldError
 from tenure.filters import Filter
@@ -73,13 +74,15 @@ class Bulk:
         self.name = secrets.token_hex(8)
         self.over, self.why = False, ""
         """Whether it has ended, and why before its end."""
+        self._reached: str | None = None
+        """The job as far as it has come; None: none yet, or all of them."""
         self.undone = False
         """Whether somebody has undone it, or is about to."""
 
-    async def run(self) -> None:
+    async def run(self, kept: Kept) -> None:
         """All of it."""
         try:
-            await self._through()
+            await self._through(kept)
         finally:
             self._ended.set()
 
@@ -88,13 +91,14 @@ class Bulk:
         self._halted.set()
         await self._ended.wait()
 
-    async def _through(self) -> None:
+    async def _through(self, kept: Kept) -> None:
         size = _BATCH if self.rate is None else max(1, min(_BATCH, int(self.rate)))
-        after, began = None, time.monotonic()
+        began = time.monotonic()
         while not self._halted.is_set():
-            after = await self._batch(size, after)
-            if after is None:
+            self._reached = await self._batch(size, self._reached)
+            if self._reached is None:
                 return
+            await kept.far(self.done + self.beside, f"{self.said()}{self.place()}")
             if self.rate is not None:
                 rest = began + (self.done + self.beside) / self.rate - time.monotonic()
                 with suppress(TimeoutError):
@@ -150,6 +154,10 @@ class Bulk:
         """What came of it, when it has ended."""
         return f"{self.said()}{self.why}{f'; more than {_MOST:,} cannot be undone' if self.too_many else ''}"
 
+    def place(self) -> str:
+        """Where it is, for who wants to go on there."""
+        return "" if self._reached is None else f"; it came as far as job {self._reached}"
+
     def said(self) -> str:
         """How far it is, in words."""
         past = _PAST[self.action]
@@ -177,18 +185,18 @@ class Undoing(Bulk):
         self._of = of
         """The action that is undone, where it is one of those remembered."""
 
-    async def _through(self) -> None:
+    async def _through(self, kept: Kept) -> None:
         if self._of is None:
-            await self._back()
+            await self._back(kept)
             return
         self._of.undone = True
         try:
-            await self._back()
+            await self._back(kept)
         except BaseException:
             self._of.undone = False  # it can be asked for again
             raise
 
-    async def _back(self) -> None:
+    async def _back(self, kept: Kept) -> None:
         ids = list(self.which.ids or ())
         put_back = self.queue.unreplay if self.action == "unreplay" else self.queue.restore
         for start in range(0, len(ids), _BATCH):
@@ -199,16 +207,18 @@ class Undoing(Bulk):
                 self.done += back.changed
                 if (after := back.after) is None:
                     break
+            if start + _BATCH < len(ids):
+                await kept.far(self.done, self.said())
         self.beside = len(ids) - self.done
 
 
-async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]) -> Answer:
-    """Begin, and wait for the end as long as anybody likes to; what is left goes on, and is kept when it ends."""
+async def many(desk: Desk, bulk: Bulk, kept: Kept) -> Answer:
+    """Begin, and wait for the end as long as anybody likes to; what is left goes on, and its end is kept when it comes."""
     if bulk.action in UNDONE.values():
         desk.undos[bulk.name] = bulk
         while len(desk.undos) > _UNDOABLE:
             desk.undos.popitem(last=False)
-    work = asyncio.create_task(bulk.run())
+    work = asyncio.create_task(bulk.run(kept))
     ended, _ = await asyncio.wait({work}, timeout=_PATIENCE)
     if ended:
         if (error := work.exception()) is not None:
@@ -220,26 +230,23 @@ async def many(desk: Desk, bulk: Bulk, keep: Callable[[int, str], Awaitable[None
     desk.bulks[bulk.name] = bulk
     while len(desk.bulks) > _REMEMBERED:
         desk.bulks.popitem(last=False)
-    rest = asyncio.create_task(_follow(desk, work, bulk, keep))
+    rest = asyncio.create_task(_follow(desk, work, bulk, kept))
     desk.tasks.update((work, rest))
     work.add_done_callback(desk.tasks.discard)
     rest.add_done_callback(desk.tasks.discard)
     return Answer(so_far, f"{bulk.said()} so far; it goes on", bulk.name, bulk.undo)
 
 
-async def _follow(
-    desk: Desk, work: asyncio.Task[None], bulk: Bulk, keep: Callable[[int, str], Awaitable[None]]
-) -> None:
+async def _follow(desk: Desk, work: asyncio.Task[None], bulk: Bulk, kept: Kept) -> None:
     """Keep what came of it after it was answered."""
-    so_far = bulk.done + bulk.beside
     try:
         await work
     except asyncio.CancelledError:
-        bulk.why = ", then the dashboard stopped"
+        bulk.why = f", then the dashboard stopped{bulk.place()}"
     except Exception as error:
         _failed(bulk, error)
     try:
-        await keep(bulk.done + bulk.beside - so_far, f"in all {bulk.told()}")
+        await kept.end(bulk.done + bulk.beside, bulk.told())
     finally:
         bulk.over = True
         desk.forget()
@@ -247,5 +254,5 @@ async def _follow(
 
 def _failed(bulk: Bulk, error: BaseException) -> None:
     """It has ended before its end; what it did until then is done."""
-    bulk.why = f", then it failed: {error}"
+    bulk.why = f", then it failed: {error}{bulk.place()}"
     log.warning("%s did not get to its end: %s", bulk.action, error)

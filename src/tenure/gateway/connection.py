@@ -74,6 +74,10 @@ class Connection(Wire):
         self._held = None
         super().send_400_response(msg)
 
+    def ended(self, status: int, reason: str) -> None:
+        """Count it; whose it would have been nobody knows."""
+        self.gateway.counters.answered("", status, 0.0, reason)
+
     # The short cut.
 
     def _is_plain(self) -> bool:

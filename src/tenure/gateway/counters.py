@@ -1,6 +1,7 @@
 """What a gateway counts, in memory: requests by source and answer, time to the answer, duplicates, rejects by reason.
 
-Sources that do not exist are all counted as "", so that a stranger cannot make the numbers grow without end.
+Sources that do not exist are all counted as "", so that a stranger cannot make the numbers grow without end; so is what never
+named one: what is no HTTP, and who was hung up on before a head was whole.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
-        """By source and status. 0: the sender hung up before an answer."""
+        """By source and status. 0: somebody hung up before an answer, the sender or (as the reason says) we."""
         self.rejects: Counter[tuple[str, str]] = Counter()
         """By source and reason, whatever was not answered 200."""
         self.duplicates: Counter[str] = Counter()

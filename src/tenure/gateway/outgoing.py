@@ -51,14 +51,21 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Unreachable(Exception):
-    """Nothing usable came back; the text names host and port and what failed."""
+    """Nothing usable came back; the text names host and port and what failed.
+
+    `sent`: the whole request had been written by then, so it may have been acted on.
+    """
+
+    def __init__(self, text: str, *, sent: bool = False) -> None:
+        super().__init__(text)
+        self.sent = sent
 
 
 class TooLong(Unreachable):
     """An answer came, with this `status`, but with a body longer than is read."""
 
     def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
+        super().__init__(text, sent=True)
         self.status = status
 
 
@@ -94,12 +101,15 @@ async def post(
     """POST the body as it is; Unreachable, or Forbidden, where no answer came. FieldError: it cannot be sent at all."""
     target = _target(url)
     request = _head(target, len(body), headers) + body
+    reading: Reading | None = None
     try:
         async with asyncio.timeout(timeout) as deadline:
             addresses = await _addresses(target, private=private)
-            return await _exchange(target, addresses, request, most, deadline.when() or 0.0)
+            transport, reading = await _connected(target, addresses, most, deadline.when() or 0.0)
+            return await _exchange(target, transport, reading, request)
     except TimeoutError:
-        raise Unreachable(f"{target.place}: no answer within {timeout:g} s") from None
+        sent = reading is not None and reading.written
+        raise Unreachable(f"{target.place}: no answer within {timeout:g} s", sent=sent) from None
 
 
 def fits(name: str, value: str) -> bool:
@@ -187,26 +197,29 @@ def _scoped(where: Any) -> str:
 
 
 async def _exchange(
-    target: _Target, addresses: list[_Address], request: bytes, most: int, deadline: float
+    target: _Target, transport: asyncio.Transport, reading: Reading, request: bytes
 ) -> Answer:
-    from tenure.gateway.reading import Broken, Reading
+    from tenure.gateway.reading import Broken
 
-    transport, reading = await _connected(target, addresses, lambda: Reading(most), deadline)
     try:
-        transport.write(request)  # all of it is in memory anyway; who answers before it is sent is heard
+        reading.write(request)  # all of it is in memory anyway; who answers before it is sent is heard
         await reading.ended
     except Broken as broken:
         text = f"{target.place}: {broken}"
-        raise (Unreachable(text) if broken.status is None else TooLong(text, broken.status)) from None
+        raise (
+            Unreachable(text, sent=reading.written) if broken.status is None else TooLong(text, broken.status)
+        ) from None
     finally:
         transport.abort()
     return Answer(reading.status, reading.headers, reading.body)
 
 
 async def _connected(
-    target: _Target, addresses: list[_Address], make: Callable[[], Reading], deadline: float
+    target: _Target, addresses: list[_Address], most: int, deadline: float
 ) -> tuple[asyncio.Transport, Reading]:
     """A connection to the first address that takes one; each gets its share of the time that is left."""
+    from tenure.gateway.reading import Reading
+
     loop = asyncio.get_running_loop()
     failed = ""
     for at, address in enumerate(addresses):
@@ -214,7 +227,7 @@ async def _connected(
         share = None if left == 1 else max(deadline - loop.time(), 0.0) / left
         try:
             async with asyncio.timeout(share):
-                return await _connect(target, address, make)
+                return await _connect(target, address, lambda: Reading(most))
         except TimeoutError as cause:
             failed = _told(cause) if cause.errno else "cannot connect (no answer)"
         except OSError as cause:

@@ -27,9 +27,13 @@ class Broken(Exception):
 
 
 class Reading(asyncio.Protocol):
-    """One answer; `ended` is done when it is whole, and raises Broken if it never will be."""
+    """One answer; `ended` is done when it is whole, and raises Broken if it never will be.
+
+    `written`: all of the request has left this process; over TLS, all is encrypted and on its way, which tells less.
+    """
 
     def __init__(self, most: int) -> None:
+        self.written = False
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.status = 0
         self.headers: dict[str, str] = {}
@@ -51,6 +55,20 @@ class Reading(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There it is."""
         self._transport = cast("asyncio.Transport", transport)
+
+    def write(self, request: bytes) -> None:
+        """Write the request that is to be answered."""
+        transport = cast("asyncio.Transport", self._transport)
+        # Whatever the kernel does not take at once is told of; over TLS a limit of 0 would count nothing as too much.
+        tls = transport.get_extra_info("sslcontext") is not None
+        transport.set_write_buffer_limits(high=int(tls), low=0)
+        transport.write(request)
+        # A lost connection forgets what it had not written, so its length then would tell nothing.
+        self.written = not transport.is_closing() and not transport.get_write_buffer_size()
+
+    def resume_writing(self) -> None:
+        """The kernel has taken the rest."""
+        self.written = True
 
     def data_received(self, data: bytes) -> None:
         """More of the answer."""

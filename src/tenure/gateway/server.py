@@ -108,6 +108,7 @@ def _connections(gateway: Gateway, most: int | None, backlog: int) -> type[Conne
                 self.app, self.direct = crowded, False
                 self.logger.warning(CROWDED)
                 if len(self.connections) > most + backlog:
+                    self.ended(0, "too many connections")
                     transport.abort()
 
     Counted.gateway, Counted.intake, Counted.heads = gateway, gateway.intake, Heads()

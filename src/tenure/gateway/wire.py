@@ -3,7 +3,7 @@
 A head that is not whole in time ends the connection; that time does not run while requests before it wait for their answers.
 Whatever is no HTTP, and whatever is no body and does not end, is answered 400, after everything that came before it. While
 `MAX_OWED` requests wait for their answers, nothing more is read. Who does not take an answer in time is hung up on. Offers to
-speak another protocol are not taken up (`offers.py`).
+speak another protocol are not taken up (`offers.py`). What ends here without the app having been asked is told to `ended`.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
             self._read_on()
             self.flow.resume_reading()
         elif self._refusal is not None and not self.owed:
-            super().send_400_response(self._refusal)
+            self._say_400(self._refusal)
         elif self._headless:
             self._wait_for_head()
 
@@ -184,7 +184,15 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
         if self.owed:
             self._refusal = msg
         else:
-            super().send_400_response(msg)
+            self._say_400(msg)
+
+    def ended(self, status: int, reason: str) -> None:
+        """Something was answered so, 0: hung up on, and the app never heard of it."""
+
+    def _say_400(self, msg: str) -> None:
+        if not getattr(self.cycle, "more_body", False):  # else the app has the request, and counts it itself
+            self.ended(400, "not HTTP")
+        super().send_400_response(msg)
 
     # How much is read, and how long a head may take.
 
@@ -235,7 +243,12 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
     def _wait_for_head(self) -> None:
         """Give it its time, unless that runs already or others have to be answered first."""
         if self._head_timer is None and not self.owed:
-            self._head_timer = self.loop.call_later(self.head_within, self.transport.close)
+            self._head_timer = self.loop.call_later(self.head_within, self._too_slow)
+
+    def _too_slow(self) -> None:
+        if not self.transport.is_closing():
+            self.ended(0, "slow head")
+            self.transport.close()
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

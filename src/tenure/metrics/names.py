@@ -54,7 +54,7 @@ PROCESS: Final = (
 )  # fmt: skip
 """Counted in this process, from the events of its workers."""
 GATEWAY: Final = (
-    Metric("tenure_gateway_requests", "counter", ("source", "status"), "Requests by answer; status 0: the sender hung up before it."),
+    Metric("tenure_gateway_requests", "counter", ("source", "status"), "Requests by answer; status 0: somebody hung up before it."),
     Metric("tenure_gateway_rejects", "counter", ("source", "reason"), "Requests that were not answered 200, by why."),
     Metric("tenure_gateway_duplicates", "counter", ("source",), "Deliveries that were there already."),
     Metric("tenure_gateway_given_up", "counter", ("source",), "Deliveries that a sync source's handler gave up on, answered 200."),

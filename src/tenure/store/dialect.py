@@ -31,6 +31,8 @@ class Capabilities(Struct, frozen=True):
     """A writer is alone: a claim picks from one lane after the other, then takes, and nobody comes between."""
     tells: bool
     """Who sleeps has to be told of new jobs; elsewhere a commit is heard by itself."""
+    whole: bool
+    """One statement stores a batch of jobs with their periods and requests (`enqueue_whole`); elsewhere it takes one for each."""
 
 
 class Sql(Struct, frozen=True):

@@ -19,7 +19,7 @@ from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_locked, locked, locking
 from tenure.store.pack import pack
 from tenure.store.plan import Plan, Result, Statement
-from tenure.store.stored import requests, stored
+from tenure.store.stored import BODIES, requests, stored, whole
 
 __all__ = ["enqueue", "enqueue_plain", "holder"]
 
@@ -48,6 +48,10 @@ def enqueue(
         if answer.changed == 1:
             return [Enqueued(rows[0].id, inserted=True)]
         met = True
+    if can.whole and not (again or inside) and _goes_whole(rows):
+        answer = yield Statement("enqueue_whole", {"now": now}, rows=list(map(whole, rows)), alone=True)
+        others: dict[str, str] = dict(answer.rows)
+        return [Enqueued(JobId(others.get(r.id, r.id)), inserted=r.id not in others) for r in rows]
     found: dict[str, JobId] = {}
     if again or met or any(r.named for r in rows):
         found = yield from _resolve(rows)
@@ -77,6 +81,27 @@ def _groups(rows: Sequence[Row], found: Mapping[str, JobId]) -> list[str]:
 def _is_free(row: Row) -> bool:
     """Whether nothing can be in its way: a fresh id, and no unique slot but a period, which it has taken before."""
     return not row.named and (row.unique_hash is None or row.unique_for is not None)
+
+
+def _goes_whole(rows: Sequence[Row]) -> bool:
+    """Whether nothing but periods decides about the rows, whoever comes first in a group leads it, and their bodies are no burden."""
+    ranks: dict[str, int] = {}
+    size, has = 0, False
+    for row in rows:
+        if not _is_free(row):
+            return False
+        group = row.group_key
+        if group is not None and not (_is_plain(row) and ranks.setdefault(group, row.rank) == row.rank):
+            return False
+        has = has or row.unique_for is not None
+        if row.request is not None:
+            has, size = True, size + len(row.request.body)
+    return has and size <= BODIES
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether it goes by itself in its group, and is due."""
+    return row.group_limit == 1 and row.run_at is None and row.delay is None
 
 
 def _store_free(
@@ -175,7 +200,7 @@ def _leads(rows: Sequence[Row], mine: Collection[str]) -> dict[str | None, Row]:
         if group is None or group not in mine:
             continue
         lead = first.setdefault(group, row)
-        if row.group_limit != 1 or row.run_at is not None or row.delay is not None or row.rank < lead.rank:
+        if not _is_plain(row) or row.rank < lead.rank:
             others.add(group)
     return {group: row for group, row in first.items() if group not in others}
 

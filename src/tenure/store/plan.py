@@ -84,13 +84,14 @@ class AsyncRunner(Protocol):
 def run(plan: Plan[T], on: Runner) -> T:
     """Drive a plan to its end at once."""
     try:
-        statement = next(plan)
-        while True:
-            statement = plan.send(_ask(on, statement))
-    except StopIteration as end:
-        on.commit()
-        return end.value  # type: ignore[no-any-return]
-    except BaseException:
+        try:
+            statement = next(plan)
+            while True:
+                statement = plan.send(_ask(on, statement))
+        except StopIteration as end:
+            on.commit()
+            return end.value  # type: ignore[no-any-return]
+    except BaseException:  # a commit may be refused, too, and leave its transaction open
         on.rollback()
         raise
 
@@ -98,12 +99,13 @@ def run(plan: Plan[T], on: Runner) -> T:
 async def arun(plan: Plan[T], on: AsyncRunner) -> T:
     """Drive a plan to its end, awaiting each statement."""
     try:
-        statement = next(plan)
-        while True:
-            statement = plan.send(await _aask(on, statement))
-    except StopIteration as end:
-        await on.commit()
-        return end.value  # type: ignore[no-any-return]
+        try:
+            statement = next(plan)
+            while True:
+                statement = plan.send(await _aask(on, statement))
+        except StopIteration as end:
+            await on.commit()
+            return end.value  # type: ignore[no-any-return]
     except BaseException:
         await on.rollback()
         raise

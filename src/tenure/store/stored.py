@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -11,9 +11,9 @@ from tenure.job import JobId
 from tenure.newjob import Row
 from tenure.store.pack import pack_object
 
-__all__ = ["Stored", "requests", "stored"]
+__all__ = ["BODIES", "WHOLE", "Stored", "requests", "stored", "whole"]
 
-_BODIES = 16_777_216
+BODIES: Final = 16_777_216
 """How many bytes of requests go into one statement."""
 
 
@@ -50,6 +50,24 @@ def stored(row: Row, *, lead: bool = False) -> Stored:
     )  # fmt: skip
 
 
+WHOLE: Final = (
+    "id", "lane", "queue", "kind", "rank", "payload", "max_attempts", "run_at", "delay", "expires_at", "expires_in",
+    "unique_hash", "unique_for", "group_key", "group_limit", "parent", "flow", "tenant", "extra", "body", "headers",
+)  # fmt: skip
+"""What `whole` has of a row."""
+
+
+def whole(row: Row) -> tuple[Any, ...]:
+    """The row as the statement `enqueue_whole` takes it, with its period and its request."""
+    request = row.request
+    return (
+        row.id, row.lane, row.queue, row.kind, row.rank, row.payload, row.max_attempts, row.run_at, row.delay,
+        row.expires_at, row.expires_in, row.unique_hash, row.unique_for, row.group_key, row.group_limit, row.parent,
+        row.flow, row.tenant, row.extra, None if request is None else request.body,
+        None if request is None else pack_object(request.headers),
+    )  # fmt: skip
+
+
 def requests(rows: Sequence[Row]) -> Iterator[list[dict[str, Any]]]:
     """The rows' requests, together up to a sane length: bodies of a whole bulk may be more than a statement takes."""
     together: list[dict[str, Any]] = []
@@ -57,7 +75,7 @@ def requests(rows: Sequence[Row]) -> Iterator[list[dict[str, Any]]]:
     for row in rows:
         if (request := row.request) is None:
             continue
-        if together and size + len(request.body) > _BODIES:
+        if together and size + len(request.body) > BODIES:
             yield together
             together, size = [], 0
         together.append({"id": row.id, "body": request.body, "headers": pack_object(request.headers)})

@@ -112,7 +112,7 @@ async def _serve(app: Any, wire: _Wire) -> None:
         claim = Claim(start.row, start.worker, _Owner(app))
         runner.progress = lambda context: wire.send(Told(*context.told))
         outcome: Outcome | None = await runner.run(claim, 0)
-        wire.send(End(plain_outcome(outcome), plain_outcome(claim.settled_as)))
+        wire.send(End(plain_outcome(outcome), plain_outcome(claim.settled_as), claim.unawaited))
 
 
 def main(address: str, descriptor: int) -> None:

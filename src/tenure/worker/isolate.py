@@ -145,9 +145,9 @@ class Children:
         child.send(Start(list(run.claim.row), run.claim.worker))
         while True:
             match await child.receive():
-                case End(outcome=plain, settled_as=said):
+                case End(outcome=plain, settled_as=said, unawaited=unawaited):
                     self._put_back(child)
-                    run.claim.settled_as = outcome_from(said)
+                    run.claim.settled_as, run.claim.unawaited = outcome_from(said), unawaited
                     return run.stopped() if run.context.lost else outcome_from(plain)
                 case Told(done=done, note=note):
                     run.context.progress(done, note)

@@ -29,7 +29,7 @@ from tenure.outcome import (
 from tenure.payload import MAX_RESULT, encode
 from tenure.retry import DEFAULT
 
-__all__ = ["DONE", "left_to_settle", "misfit", "outcome_of_error", "outcome_of_result"]
+__all__ = ["DONE", "completed", "left_to_settle", "misfit", "outcome_of_error", "outcome_of_result"]
 
 log = logging.getLogger("tenure")
 DONE = Done()
@@ -101,6 +101,13 @@ def _masked(outcome: Outcome | None, mask: Callable[[str], str]) -> Outcome | No
             return outcome
 
 
+def completed(kind: Kind[Any, Any, Any], claim: Claim, outcome: Outcome) -> Outcome:
+    """What a handler settles as in its own transaction: a failure that says nothing else waits as the kind's policy says."""
+    if isinstance(outcome, Fail) and outcome.retry_in is None:
+        return replace(outcome, retry_in=_wait(kind, claim))
+    return outcome
+
+
 def left_to_settle(
     kind: Kind[Any, Any, Any], claim: Claim, outcome: Outcome | None, job: JobSeen | None
 ) -> Outcome | None:
@@ -125,13 +132,17 @@ def _stands(said: Outcome, claim: Claim, job: JobSeen | None) -> bool:
         return True
     if job.epoch != claim.epoch:  # somebody has it again: as it should be, or because the claim was lost
         return isinstance(said, (Fail, Snooze, Release, Crashed))
-    return (State.RUNNING, job.state) in TRANSITIONS[name_of(said)]
+    # What was to wait for its time may be due by now, and wait for its group.
+    state = State.SCHEDULED if job.state is State.WAITING else job.state
+    return (State.RUNNING, state) in TRANSITIONS[name_of(said)]
 
 
 def _rolled_back(kind: Kind[Any, Any, Any], claim: Claim) -> Fail:
     """The handler settled in its own transaction, did not commit it, and returned all the same."""
     return Fail(
-        "the transaction that settled this job was rolled back, and the handler returned all the same",
+        "settle_in was not awaited, so the job was not settled: on an async connection, write await ctx.claim.settle_in(…)"
+        if claim.unawaited
+        else "the transaction that settled this job was rolled back, and the handler returned all the same",
         _wait(kind, claim),
         kind="RolledBack",
     )

@@ -26,7 +26,14 @@ from tenure.job import Claim, JobId, JobSeen
 from tenure.kinds import Kind, Kinds
 from tenure.logs import job_fields
 from tenure.outcome import Cancelled, Outcome, Release
-from tenure.worker.outcomes import DONE, left_to_settle, misfit, outcome_of_error, outcome_of_result
+from tenure.worker.outcomes import (
+    DONE,
+    completed,
+    left_to_settle,
+    misfit,
+    outcome_of_error,
+    outcome_of_result,
+)
 from tenure.worker.threads import Crew, NoThread
 
 __all__ = ["Apart", "Middleware", "Run", "Runner"]
@@ -194,6 +201,7 @@ class Runner:
         self._on_start, self._on_end = listeners.of(Started), listeners.of(Ended)
         self._on_abandon = listeners.of(Abandoned)
         self._look = look
+        self._complete = self._completed  # bound once: every claim is given it
         watched = self._on_start or self._on_end or self._on_abandon or self._middleware
         self._quick = (
             {} if watched else {name: start for name, kind in kinds.items() if (start := _quick(kind))}
@@ -216,6 +224,7 @@ class Runner:
 
         An outcome of None: the claim is lost, or was settled in the handler's own transaction.
         """
+        claim.completed = self._complete
         start = self._quick.get(claim.kind)
         if start is None or claim.apart:
             return self._slowly(claim, self._kinds[claim.kind], place, task)
@@ -279,6 +288,9 @@ class Runner:
         if self._on_end or self._on_abandon:
             self._tell_end(run.claim, outcome, seconds)
         return outcome
+
+    def _completed(self, claim: Claim, outcome: Outcome) -> Outcome:
+        return completed(self._kinds[claim.kind], claim, outcome)
 
     async def _left(self, claim: Claim, outcome: Outcome | None) -> Outcome | None:
         """Its handler settled it in a transaction of its own: the store knows what came of that."""

@@ -67,6 +67,7 @@ class End(msgspec.Struct, tag="end"):
 
     outcome: dict[str, Any] | None
     settled_as: dict[str, Any] | None
+    unawaited: bool = False
 
 
 class Refused(msgspec.Struct, tag="refused"):

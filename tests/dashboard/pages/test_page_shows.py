@@ -231,6 +231,19 @@ def test_what_was_done_long_ago_is_shown_page_by_page(tab: Tab, house: House) ->
     expect(rows.first).to_contain_text("deed 102")
 
 
+def test_what_began_and_has_no_end_that_is_known_says_so(tab: Tab, house: House) -> None:
+    begun = house.q.begin_audit("somebody", "retry", "state:dead")
+    page = tab.go("system")
+    came_of_it = page.locator(".panel", has_text="Who did what").locator("tbody tr td:last-child")
+    expect(came_of_it).to_have_text(["begun, no end known"])
+    house.q.progress_audit(begun, count=5, said="5 retried")
+    page.reload()
+    expect(came_of_it).to_have_text(["begun, no end known; 5 retried"])
+    house.q.add_audit("somebody", "retry", "state:dead", count=7, said="7 retried", ends=begun)
+    page.reload()
+    expect(came_of_it).to_have_text(["7 retried"])
+
+
 def test_the_store_is_named_once(tab: Tab) -> None:
     page = tab.go("system")
     expect(page.locator(".store")).to_have_text(re.compile(r"^(SQLite /|PostgreSQL )(?!.*://).*$"))

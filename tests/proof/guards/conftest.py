@@ -22,3 +22,10 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) ->
     """The same where there are locks on rows."""
     with furnish(request.param, tmp_path, postgres_url) as made:
         yield made
+
+
+@pytest.fixture(params=["sqlite"])
+def file(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> Iterator[Workbench]:
+    """The same where there are files."""
+    with furnish(request.param, tmp_path, postgres_url) as made:
+        yield made

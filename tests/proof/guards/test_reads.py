@@ -52,6 +52,13 @@ def test_a_list_goes_down_and_a_find_goes_up(bench: Workbench) -> None:
     assert bench.first("find", **asked(after=uid(1), high=None, limit=2)) == [uid(2), uid(3)]
 
 
+def test_payloads_without_what_is_looked_for_are_not_read(bench: Workbench) -> None:
+    for n, payload in enumerate(['{"a": 1}', '{"b": 1}', '{"a": "b"}'], 1):
+        bench.job(n, payload=payload)
+    for way, bounds in (("list", {"before": None, "low": None}), ("find", {"after": None, "high": None})):
+        assert bench.first(way, **asked(limit=9, **bounds, needles='["a", "b"]')) == [uid(3)]
+
+
 def test_a_job_s_relations_narrow_one_by_one(bench: Workbench) -> None:
     for n in (1, 2):
         bench.job(n, group_key=f"g{n}", tenant=f"t{n}", flow=f"f{n}", parent=uid(50 + n))
@@ -320,7 +327,7 @@ def test_groups_that_wait_are_walked_through(bench: Workbench) -> None:
         bench.job(n + 10, "waiting", group_key=group)
     bench.job(20, "scheduled", group_key="bb")
     bench.job(21, "scheduled", group_key="0")
-    assert bench.first("stalled", after="", limit=9) == ["a", "b", "c", "d"]
+    assert bench.first("stalled", after="", limit=5) == ["a", "b", "c", "d"]
     assert bench.first("stalled", after="a", limit=2) == ["b", "c"]
 
 
@@ -601,6 +608,14 @@ def test_lists_of_people_and_workers(bench: Workbench) -> None:
         bench.put("audit", id=uid(n), at=NOW, who="w", action="a", what="x", count=1, said="")
     assert [str(i) for i in bench.first("audits", before=None, limit=2)] == [uid(3), uid(2)]
     assert [str(i) for i in bench.first("audits", before=uid(3), limit=9)] == [uid(2), uid(1)]
+    first, last = (uid(4).replace("70", mark, 1) for mark in ("80", "81"))
+    for entry, count, said in ((first, 0, ""), (last, 5, "over")):
+        bench.put("audit", id=entry, at=NOW + count, who="w", action="a", what="x", count=count, said=said)
+    for entry in (first, uid(3)):
+        bench.put("notes", name=f"audit.{entry}", value=f"how far {entry} is", until=None)
+    [act, *others] = bench.ask("audits", before=None, limit=9).rows
+    assert (str(act[0]), *act[5:]) == (first, 5, "over", NOW + 5, f"how far {first} is")
+    assert [row[5:] for row in others] == [(1, "", None, f"how far {uid(3)} is"), *[(1, "", None, None)] * 2]
     for name, begun, seen in (("b", 1, NOW), ("a", 1, NOW), ("c", 0, NOW), ("old", 0, NOW - 10)):
         bench.put("workers", id=name, started_at=begun, seen_at=seen)
     assert bench.first("workers", alive=10, now=NOW) == ["c", "a", "b"]

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+import tenure
 from tenure.store.open import open_store
 from tests.proof.guards.workbench import Workbench
 from tests.support.postgres import with_database
@@ -129,3 +130,19 @@ def test_settings_are_those_of_the_tables_that_grow(server: Workbench) -> None:
         assert counted == before
     finally:
         server.sql(f'DROP TABLE "{schema}_more"')
+
+
+def test_who_may_only_add_jobs_numbers_them_by_the_sequence_it_may_not_touch(server: Workbench) -> None:
+    role = f"r_{uuid4().hex[:12]}"
+    server.sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    tables = f'ALL TABLES IN SCHEMA "{server.schema}"'
+    try:
+        server.sql(
+            f'GRANT USAGE ON SCHEMA "{server.schema}" TO {role}; GRANT SELECT, INSERT, UPDATE ON {tables} TO {role}'
+        )
+        user = server.url.replace("//postgres@", f"//{role}:x@")
+        with tenure.open(f"{user}?schema={server.schema}") as q:
+            q.enqueue_many([tenure.NewJob(kind="k"), tenure.NewJob(kind="k")])
+        assert len(server.states()) == 2
+    finally:
+        server.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.proof.guards.workbench import NOW, Workbench, pack, uid
+from tests.proof.guards.test_moves import new
+from tests.proof.guards.workbench import NOW, Workbench, pack, uid, unused
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 
@@ -177,6 +178,26 @@ def test_old_finished_jobs_go_by_state_age_and_queue(bench: Workbench) -> None:
         assert bench.sql(f"SELECT job_id FROM tenure.{table} ORDER BY 1") == [(uid(n),) for n in (4, 5, 6)]
 
 
+def test_jobs_without_a_unique_key_take_no_room_in_the_index_of_keys(bench: Workbench) -> None:
+    asked = {
+        "sqlite": "SELECT sum(ncell) FROM dbstat WHERE name = 'tenure_jobs_unique'",
+        "postgres": "SELECT pg_relation_size('tenure.jobs_unique')",
+    }
+    with unused(bench) as fresh:
+        before = fresh.sql(asked[fresh.name])
+        fresh.ask("enqueue", rows=[new(n) for n in range(1, 9)], now=NOW)
+        assert fresh.sql(asked[fresh.name]) == before
+
+
+def test_retention_in_a_file_goes_from_the_oldest_up_to_the_first_that_is_too_young(file: Workbench) -> None:
+    """Whatever clocks that were set back say of when that one, or others behind it, ended."""
+    for n, ago in enumerate([20, 20, 9, 20, 9], 1):
+        file.job(n, "done", created_at=NOW - ago, finished_at=NOW - 15)
+    for limit, left in ((1, [2, 3, 4, 5]), (9, [3, 4, 5])):
+        file.ask("retain", limit=limit, state="done", age=10, queue=None, except_queues="[]", now=NOW)
+        assert sorted(file.states()) == left
+
+
 def test_only_finished_jobs_are_purged_and_replayed(bench: Workbench) -> None:
     for n, state in enumerate(["done", "ready", "running", "dead", "cancelled"], 1):
         bench.job(n, state, run_at=NOW - 5)
@@ -253,15 +274,17 @@ def test_a_replay_whose_slot_is_taken_stays_where_it_is(bench: Workbench) -> Non
 
 
 def test_only_what_was_replayed_and_not_claimed_since_goes_back(bench: Workbench) -> None:
-    for n in (1, 2, 3):
+    replayed = (1, 2, 3, 5)
+    for n in replayed:
         bench.job(n, "dead", epoch=4)
     bench.job(4, epoch=4)
-    given = pack(*({"id": uid(n)} for n in (1, 2, 3)))
+    given = pack(*({"id": uid(n)} for n in replayed))
     bench.ask("replay", ids=given, anew=True, run_at=None, delay=None, now=NOW)
-    bench.sql("UPDATE tenure.jobs SET epoch = 5 WHERE seq = 2")
-    some = pack(*({"id": uid(n)} for n in (1, 2, 4)))
+    for n, epoch in ((2, 5), (3, 3)):
+        bench.sql("UPDATE tenure.jobs SET epoch = ? WHERE seq = ?", epoch, n)
+    some = pack(*({"id": uid(n)} for n in (1, 2, 3, 4)))
     assert bench.first("unreplay", ids=some) == [uid(1)]
-    assert bench.states() == {1: "dead", 2: "ready", 3: "ready", 4: "ready"}
+    assert bench.states() == {1: "dead", 2: "ready", 3: "ready", 4: "ready", 5: "ready"}
 
 
 def test_crashes_are_pardoned_where_the_job_is(bench: Workbench) -> None:

@@ -15,9 +15,10 @@ from tenure.newjob import lane_of
 from tenure.store.base import Store
 from tenure.store.open import open_store
 from tenure.store.plan import Plan, Result, Statement
+from tests.support.fresh import postgres_schema
 from tests.support.schemas import give_back, take
 
-__all__ = ["NOW", "Workbench", "furnish", "pack", "uid"]
+__all__ = ["NOW", "Workbench", "furnish", "pack", "uid", "unused"]
 
 NOW = 2_000_000_000_000_000
 """The time it is, in microseconds."""
@@ -121,3 +122,15 @@ def furnish(name: str, folder: Path, postgres_url: str) -> Iterator[Workbench]:
         yield Workbench(store, name, f'"{schema}".', server, postgres_url)
     store.close()
     give_back(postgres_url, schema)
+
+
+@contextmanager
+def unused(b: Workbench) -> Iterator[Workbench]:
+    """Another whose tables and indexes nobody has used before, and nobody uses again: files are so anyway."""
+    if b.name == "sqlite":
+        yield b
+        return
+    with postgres_schema(b.url) as schema:
+        store = open_store(f"{b.url}?schema={schema}")
+        yield Workbench(store, b.name, f'"{schema}".', b.link, b.url)
+        store.close()

@@ -30,8 +30,8 @@ _MOMENT = 0.06
 _HELD = 400
 """How many jobs a worker that is killed has run and not settled, at most."""
 _UNSETTLED, _SHARE = 20, 0.01
-"""How many runs a kill or an outage may cost on the average, since what has ended is settled some milliseconds later; and which share
-of all jobs besides."""
+"""How many runs a kill may cost on the average, since what has ended is settled some milliseconds later; and which share of all jobs
+besides."""
 _FEW = 100
 """What is no average yet: one kill may cost many runs, and a pool's parent takes its workers with it."""
 _MEET = 10
@@ -83,7 +83,8 @@ class Crowd:
         self.at_once = 0
         """How many jobs one worker process runs at once, at most, in its child processes too."""
         self.outages = 0
-        """How often the store was away."""
+        """How often the store, or a connection to it, was away: that costs a worker a run at most, which outlives it and says again
+        what was not answered."""
         self.rivals = Rivals(scene, g4=g4)
 
     def add_worker(self, name: str, slots: int, *more: str, children: int = 1) -> Actor:
@@ -182,14 +183,16 @@ class Crowd:
         assert made.refused == self.rivals.tried > 0, (
             f"{self.rivals.tried} stale settles, {made.refused} refused"
         )
-        most = max(_UNSETTLED * (self.kills.total() + self.outages), _FEW) + int(_SHARE * made.stored)
+        most = self.outages * sum(not actor.draws for actor in self.actors)
+        if kills := self.kills.total():
+            most += max(_UNSETTLED * kills, _FEW) + int(_SHARE * made.stored)
         assert made.taken_away <= most, f"{made.taken_away} runs counted for nothing, of {made.stored} jobs"
         intact(self.scene.url)
         return made
 
     def _may_lose(self, worker: str) -> int:
         """What this one had done and could not settle any more: nothing, if it was not killed and the store was always there."""
-        return _HELD if self.outages or int(worker.split(":")[1]) in self.killed else 0
+        return _HELD if int(worker.split(":")[1]) in self.killed else self.outages
 
     def _add(self, actor: Actor) -> Actor:
         self.actors.append(actor)

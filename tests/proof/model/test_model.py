@@ -57,11 +57,10 @@ _BROKEN = [
     *FORGETFUL[: depth.of(test=1, proof=len(FORGETFUL))],
 ]
 NEVER = {
-    # Only jobs of hooks are cancelled by an absolution, and the model has no hooks.
-    ("absolve", "scheduled", "cancelled"), ("absolve", "waiting", "cancelled"), ("absolve", "ready", "cancelled"),
-    # Room for a job that steps aside with nothing to wait for.
-    ("fail", "running", "waiting"), ("snooze", "running", "waiting"),
-}  # fmt: skip
+    # Only jobs of hooks are cancelled by an absolution, and the model has no hooks; test_on_dead.py in tests/conformance has.
+    ("absolve", "scheduled", "cancelled"),
+    ("absolve", "ready", "cancelled"),
+}
 
 
 @pytest.fixture(params=["sqlite", "shared", "postgres"])

@@ -28,8 +28,8 @@ class Street:
     """Everybody at work."""
 
     SLOTS, BATCH = 4, 20
-    AT_ONCE = SLOTS + BATCH
-    """How many jobs are worked on at once, at most."""
+    WORKERS = 2
+    """Who claims while the wire is bad: the worker, and a bare loop."""
 
     def __init__(self, url: str, postgres_url: str, schema: str, seed: str) -> None:
         self.acked: list[str] = []

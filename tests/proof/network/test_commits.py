@@ -42,6 +42,8 @@ class Desk:
     rng: random.Random
     promised: list[str] = field(default_factory=list)
     turn: int = 0
+    commits: int = 0
+    """How many of the lost answers were to a COMMIT, and not to a statement that commits by itself."""
 
     def lost(self, words: bytes, call: Callable[[], object]) -> object:
         """Do this; the answer to the first request with these words is lost."""
@@ -49,6 +51,7 @@ class Desk:
         answer = call()
         assert cut.happened.is_set(), f"nothing with {words!r} was asked"
         assert cut.error is None
+        self.commits += words == COMMIT
         return answer
 
     def enqueue(self, options: dict[str, str], words: bytes) -> None:
@@ -105,6 +108,7 @@ class Desk:
         with pytest.raises(psycopg.OperationalError):
             self.pay(claim)
         assert cut.happened.is_set()
+        self.commits += 1
         with pytest.raises(tenure.ClaimLost):
             self.pay(claim)
 
@@ -119,12 +123,17 @@ class Desk:
         self.q.beat(self.q.worker)
         self.promised += [answer.id for answer in self.q.enqueue_many([tenure.NewJob(kind="k")] * 12)]
 
-    def verbs(self) -> list[Callable[[], None]]:
-        """Everything that commits."""
-        made: list[Callable[[], None]] = [self.enqueue_many, self.group_commit, self.claim, self.settle_many]
+    def alone(self) -> list[Callable[[], None]]:
+        """What commits by itself, as one statement."""
+        made: list[Callable[[], None]] = [self.group_commit, self.claim, self.settle_many]
         made += [lambda given=given: self.enqueue(given, INSERT) for given in ALONE.values()]  # type: ignore[misc]
+        made += [lambda: self.settle(tenure.Done({"n": 1}), DONE)]
+        return made
+
+    def together(self) -> list[Callable[[], None]]:
+        """What says COMMIT."""
+        made: list[Callable[[], None]] = [self.enqueue_many, self.settle_in]
         made += [lambda given=given: self.enqueue(given, COMMIT) for given in TOGETHER.values()]  # type: ignore[misc]
-        made += [lambda: self.settle(tenure.Done({"n": 1}), DONE), self.settle_in]
         made += [lambda end=end: self.settle(end, COMMIT) for end in OUTCOMES.values()]  # type: ignore[misc]
         return made
 
@@ -145,9 +154,10 @@ def desk(proxy: Proxy, postgres_url: str, schema: str, seed: int) -> Iterator[De
 def test_a_hundred_commits_whose_answer_was_lost_have_each_happened_once(
     desk: Desk, direct: str, postgres_url: str, tally: Tally
 ) -> None:
-    verbs = desk.verbs()
-    own = [desk.settle_in] * depth.of(test=0, proof=10)
-    some = [*verbs, *own, *desk.rng.choices(verbs, k=depth.of(test=0, proof=100 - len(verbs)))]
+    alone, together = desk.alone(), desk.together()
+    some = [*alone, *together, *([desk.settle_in] * depth.of(test=0, proof=10))]
+    some += desk.rng.choices(alone, k=depth.of(test=0, proof=15))
+    some += desk.rng.choices(together, k=depth.of(test=0, proof=100 - len(together)))
     desk.rng.shuffle(some)
     for desk.turn, verb in enumerate(some):
         verb()
@@ -164,4 +174,5 @@ def test_a_hundred_commits_whose_answer_was_lost_have_each_happened_once(
         sums = balance(q, desk.promised, tried=desk.promised, g4={PAYS: paid})
         assert sums.crashes == 0
     intact(direct)
-    tally(lost_answers=len(some), lost_in_own_transactions=len(paid), jobs=sums.acked, losses=sums.losses)
+    tally(lost_answers=len(some), lost_commits=desk.commits, lost_in_own_transactions=len(paid))
+    tally(jobs=sums.acked, losses=sums.losses)

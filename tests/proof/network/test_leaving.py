@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.gateway.ledger import ADDRESS, SECRET
 from tests.gateway.process import GatewayProcess
 from tests.gateway.senders import Line, update_of
 from tests.proof import depth
-from tests.proof.ledger import at_rest, balance, intact
+from tests.proof.ledger import at_rest, balance, intact, stored
 from tests.proof.network.test_wires import FAULTS
 from tests.proof.tally import Tally
 from tests.support.proxy import Proxy
@@ -26,6 +27,8 @@ _LATE = 5.0
 """How many seconds a process may take to end after that, on a machine that does much else."""
 _GATEWAY = 30.0
 """How long a gateway that was told to stop answers what it was asked."""
+_BEFORE, _SENT = 10, 20
+"""How many updates are sent to a gateway before its wire goes bad, and in all."""
 _SHARE = ["swallow", "server gone"]
 """Which faults are tried at the least depth: those that answer nothing."""
 
@@ -57,8 +60,7 @@ def test_a_worker_on_a_bad_wire_is_gone_when_its_grace_is_over(
     _leave_in_time(fault, scene, proxy, direct, f"{seed}-leaving-{fault}", tally, "-c", "10")
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("fault", _SHARE)
+@pytest.mark.parametrize("fault", _SHARE[:1] if depth.DEPTH == "test" else _SHARE)
 def test_a_pool_on_a_bad_wire_is_gone_when_its_grace_is_over(
     fault: str, scene: Scene, proxy: Proxy, direct: str, seed: int, tally: Tally
 ) -> None:
@@ -110,21 +112,32 @@ def test_a_gateway_on_a_bad_wire_refuses_what_it_cannot_keep_and_is_gone_in_time
         gateway.stop()
         assert time.monotonic() - told < _GATEWAY + _LATE
     proxy.heal()
-    there = {job.id for job in scene.q.list(limit=1_000)}
-    assert set(kept) <= there
+    scene.worker_url = direct
+    scene.start(address=ADDRESS, environment={"LEDGER_SECRET": SECRET})
+    at_rest(scene.q)
+    jobs: dict[str, int] = {job.id: int(job.unique or -1) for job in stored(scene.q)}
+    # What was refused may be stored all the same, if the answer of its commit was lost; nothing else is there, and nothing twice.
+    sums = balance(
+        scene.q, kept, tried=[job for job, n in jobs.items() if n in range(_SENT)], allow=("done",)
+    )
+    assert sums.crashes == 0
+    assert [jobs[job] for job in kept[:_BEFORE]] == list(range(_BEFORE))
+    handled = sorted(int(line.split()[0]) for line in (scene.folder / "ledger").read_text().splitlines())
+    assert handled == sorted(jobs.values()), "an update was not handled once"
+    assert len(set(handled)) == len(handled), "an update was stored twice"
     intact(direct)
-    tally(**{f"{fault} faults": 1}, jobs=len(kept), losses=len(set(kept) - there), gateways_gone=1)
+    tally(**{f"{fault} faults": 1}, jobs=sums.acked, losses=sums.losses, gateways_gone=1)
 
 
 async def _send_into(
     fault: str, gateway: GatewayProcess, proxy: Proxy, rng: random.Random
 ) -> tuple[list[str], list[int]]:
-    """Ten updates, the fault, and ten more: the ids that were acknowledged, and the statuses of the others."""
+    """Some updates, the fault, and as many more: the ids that were acknowledged, and the statuses of the others."""
     line = Line(gateway.port)
-    answers = [await line.post(update_of(number, number)) for number in range(10)]
+    answers = [await line.post(update_of(number, number)) for number in range(_BEFORE)]
     last(fault, proxy, rng)
-    lines = [Line(gateway.port) for _ in range(10)]
-    posts = [one.post(update_of(number, number)) for number, one in enumerate(lines, 10)]
+    lines = [Line(gateway.port) for _ in range(_BEFORE, _SENT)]
+    posts = [one.post(update_of(number, number)) for number, one in enumerate(lines, _BEFORE)]
     answers += await asyncio.gather(*posts)
     for one in (line, *lines):
         one.close()

@@ -120,7 +120,7 @@ def _play(pair: Pair, crowd: Crowd, chance: random.Random) -> str:
     name = "the crowd"
     with psycopg.connect(pair.primary.url(), autocommit=True) as admin:
         time.sleep(_CALM)
-        storm.strike("20 connections cut", lambda: storm.terminate(admin, name, 20))
+        storm.strike("20 connections cut", lambda: storm.terminate(admin, name, 20), times=20)
     for how in ("fast", "immediate", "kill"):
         time.sleep(_CALM)
         storm.restart(pair.primary, how)

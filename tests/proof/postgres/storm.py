@@ -92,11 +92,11 @@ class Storm:
                 ended += told[0]
             time.sleep(self._chance.uniform(0, 0.05))
 
-    def strike(self, what: str, do: Callable[[], None]) -> None:
-        """Let them work for a moment, make this happen, and wait until every worker has settled a job again."""
+    def strike(self, what: str, do: Callable[[], None], *, times: int = 1) -> None:
+        """Let them work for a moment, make this happen (so many faults), and wait until every worker has settled a job again."""
         time.sleep(self._chance.uniform(0.1, 0.5))
         began = time.time()
-        self._crowd.outages += 1
+        self._crowd.outages += times
         do()
         back = time.time()
         self.recovered(back)

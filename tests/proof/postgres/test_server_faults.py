@@ -74,17 +74,16 @@ def test_backends_are_terminated_and_every_worker_recovers_by_itself(
         with open_crowd(url, tmp_path, chance, g4=True, reach=f"{url}&application_name={schema}") as crowd:
             populate(crowd)
             storm = Storm(crowd, chance)
-            storm.strike(f"{times} backends", lambda: storm.terminate(admin, schema, times))
+            storm.strike(f"{times} backends", lambda: storm.terminate(admin, schema, times), times=times)
             finish(crowd, storm, tally, terminations=times)
 
 
-@pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_a_standby_takes_over_and_nothing_acknowledged_is_lost(
     tmp_path: Path, seed: int, tally: Tally
 ) -> None:
     chance = random.Random(f"{seed}-failovers")
-    times = 5
+    times = depth.of(test=1, proof=5)
     with Pair() as pair, open_crowd(pair.url, tmp_path, chance, g4=True) as crowd:
         populate(crowd)
         storm = Storm(crowd, chance)

@@ -18,21 +18,42 @@ from psycopg.errors import InsufficientPrivilege
 import tenure
 from tests.dashboard.house import House as Dashboards
 from tests.doctor.visits import visit
+from tests.proof import depth
 from tests.proof.roles.house import ROLES, House, Role, furnished, grant
 from tests.proof.tally import Tally
 from tests.support.child import ROOT
 from tests.support.workers import open_scene, until
 
 REFUSED = r"this role may not do that: permission denied for .*; grant it the rights it needs"
-_ON_POSTGRES = "postgres-sync or (postgres and not async)"
+_SYNC, _ASYNC = "postgres-sync or (postgres and not async)", "postgres-async"
 _ELSEWHERE = {"settle_in"}
 """Its connections are the users' own, with tables of theirs."""
 SUITE = sorted(
     {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "conformance").glob("test_*.py")}
     - _ELSEWHERE
 )
-"""The topics of the conformance suite that are played as a worker."""
-_PARTS = 8
+"""The topics of the conformance suite that are played as a worker and as a migrator."""
+ENQUEUES = [
+    "after_a_while", "bad_input", "concurrency", "enqueue", "expiry", "get", "group_commit", "group_first", "groups", "lost_answer",
+    "lost_reply", "order", "payload", "promote", "requests", "unique", "webhooks_together",
+]  # fmt: skip
+"""Those where jobs come in every way, whose enqueuing comes as a producer."""
+LOOKS = [
+    "audit", "beat", "counts", "explain", "figures", "filters", "get", "groups", "history", "list", "next_due", "notes", "on_dead",
+    "pause", "pulse", "requests", "samples", "schedules",
+]  # fmt: skip
+"""Those that ask the store for everything that it tells, whose asking comes as a viewer."""
+_ITS_OWN_LOST_ANSWERS = "postgres and not (lost and (settle or settles or cancel or schedule or claim))"
+"""Who loses answers to a producer loses none that a worker is given."""
+PLAYS: dict[str, tuple[Role, list[str], str, int]] = {
+    "worker": ("worker", SUITE, _SYNC, 8),
+    "worker later": ("worker", SUITE, _ASYNC, 8),
+    "migrator": ("migrator", SUITE, _SYNC, 8),
+    "producer": ("producer", ENQUEUES, _ITS_OWN_LOST_ANSWERS, 4),
+    "viewer": ("viewer", LOOKS, "postgres", 4),
+}
+"""Who plays which topics, which of their tests, and in how many parts, so that they can be played side by side."""
+_PARTS = [(play, part) for play, (_, _, _, parts) in PLAYS.items() for part in range(parts)]
 
 
 @pytest.fixture(scope="module")
@@ -329,18 +350,19 @@ def test_a_real_worker_works_as_a_worker(house: House, admin: tenure.Queue, tmp_
         assert "may not do that" not in worker.log
 
 
-@pytest.mark.proof
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", range(_PARTS))
-def test_the_conformance_suite_holds_for_a_worker(part: int, tally: Tally) -> None:
-    topics = SUITE[part::_PARTS]
-    environment = {**os.environ, "PYTEST_XDIST_WORKER": f"roles_{part}", "TENURE_DEPTH": "test"}
+@pytest.mark.parametrize(("play", "part"), _PARTS[:1] if depth.DEPTH == "test" else _PARTS)
+def test_the_conformance_suite_holds_for_each_role(play: str, part: int, tally: Tally) -> None:
+    role, topics, which, parts = PLAYS[play]
+    environment = {
+        **os.environ, "PYTEST_XDIST_WORKER": f"roles_{play.replace(' ', '_')}_{part}", "TENURE_DEPTH": "test",
+    }  # fmt: skip
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.proof.roles.as_worker", "-k", _ON_POSTGRES,
-         *(f"tests/conformance/test_{topic}.py" for topic in topics)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.proof.roles.as_role", "--as-role", role, "-k", which,
+         *(f"tests/conformance/test_{topic}.py" for topic in topics[part::parts])],
         check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=570,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-4000:]
     passed = re.search(r"(\d+) passed", ended.stdout)
     assert passed is not None
-    tally(tests=int(passed[1]))
+    tally(**{f"tests as {role}": int(passed[1])})

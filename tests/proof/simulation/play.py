@@ -37,6 +37,8 @@ class Played:
     refused: int
     steps: int
     """How often an event loop went on after an await."""
+    fired_at: int
+    """At which of these steps the first job of a fire began; 0: none did."""
 
 
 class _Loud(logging.Handler):
@@ -114,6 +116,7 @@ def play(seed: str, fatal: int | None = None) -> Played:
         tuple(sorted(world.weather.met.items())),
         world.database.refused,
         world.steps,
+        world.fired_at,
     )
 
 

@@ -45,11 +45,13 @@ def test_after_an_hour_of_faults_every_job_has_ended_as_it_should(
 def test_whoever_dies_at_whatever_step_between_two_awaits_every_job_ends_as_it_should(
     part: int, seed: int, tally: Tally
 ) -> None:
-    """The same scene again and again, with a worker or a child of one killed one step later each time."""
-    steps = play(f"{seed}-calm", fatal=0).steps
-    for fatal in range(1 + part, steps + 1, _PARTS * _STRIDE):
+    """The same scene again and again, with a worker or a child of one killed one step later each time; a schedule fires in it."""
+    calm = play(f"{seed}-calm", fatal=0)
+    assert 0 < calm.fired_at < calm.steps, "no fire is among the steps"
+    for fatal in range(1 + part, calm.steps + 1, _PARTS * _STRIDE):
         played = play(f"{seed}-calm", fatal=fatal)
         assert dict(played.faults)["killed at an await"] == 1
+        assert played.fired_at, f"whoever died at step {fatal} took a fire along"
         tally(crash_points=1, jobs=played.jobs, losses=played.losses)
 
 

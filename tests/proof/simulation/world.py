@@ -13,6 +13,7 @@ from typing import Any
 import tenure
 from tenure.errors import StoreUnavailable
 from tenure.janitor.settings import Kept
+from tests.proof.simulation.cast import EVERY_5M
 from tests.proof.simulation.doubles import Flag
 from tests.proof.simulation.fleet import Fleet
 from tests.proof.simulation.hub import Hub, Killed, Process
@@ -27,6 +28,8 @@ _REST = 4 * HOUR
 """How long after the faults everything may take to come to rest: a clock set back by an hour makes leases that much longer."""
 _START = 1_893_456_000.0
 """The machine's clock at the beginning: 2030."""
+_BEFORE_A_FIRE = 6.0
+"""How many seconds into a calm scene a schedule fires: its jobs have begun, and not all of them have ended."""
 
 
 def _drawn(chance: random.Random) -> Kept | None:
@@ -69,7 +72,10 @@ class World:
         self.finished: set[tuple[str, int]] = set()
         self.runs: Counter[str] = Counter()
         self.said: set[tuple[str, str]] = set()
-        self.wall_ahead = 0.0
+        self.wall_ahead = 0.0 if fatal is None else -(_START + self.hub.now + _BEFORE_A_FIRE) % EVERY_5M
+        """By how much the machine's clock is ahead of the hub's; a calm scene begins shortly before a schedule fires."""
+        self.fired_at = 0
+        """At which step of an event loop the first job of a fire began."""
         self.behind = 0.0
         """By how much the clock was set back: who came later may then stand before others in its group, by the time it was due."""
         self.rested_at = 0.0
@@ -111,6 +117,8 @@ class World:
         if key in self.begun:
             self.hub.failed(AssertionError(f"{claim!r} was begun twice"))
         self.begun.add(key)
+        if claim.kind == "tick":
+            self.fired_at = self.fired_at or self.steps
         self.runs[claim.id] += 1
         self.hub.tell(f"begins {claim.kind} {claim.seq} {claim.epoch} in {process.name}")
         if claim.kind == "orderly" and not self.behind:

@@ -7,16 +7,22 @@ is there. Acts happen in an order, and so do their commits: what is there of the
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
+import apsw
+
 import tenure
+from tenure.config import SqlitePlace, locate
 from tenure.store.sqlite.store import SqliteStore
 from tests.proof.sqlite.disk import Disk
 
-__all__ = ["OUTCOMES", "Act", "Life", "payload", "shown"]
+__all__ = ["HOOKS", "OUTCOMES", "Act", "Life", "check_hooks", "hooks_of", "payload", "shown"]
 
 _CHECKPOINTS = ("PASSIVE", "FULL", "RESTART", "TRUNCATE")
+HOOKS = (1, 3, 80)
+"""How many webhooks come at once: the last are more than one statement stores."""
 OUTCOMES: dict[str, tenure.Outcome] = {
     "done": tenure.Done({"ok": True}),
     "scheduled": tenure.Fail("a bad day", retry_in="1h"),
@@ -30,6 +36,45 @@ class Act:
 
     ids: tuple[str, ...]
     state: str | None = None
+    hooks: Mapping[str, tenure.NewJob] = field(default_factory=dict, compare=False, repr=False)
+    """Those that came as webhooks: each with its request, and for a day nobody else under its key."""
+
+
+def hooks_of(rng: random.Random, before: Sequence[Act | None]) -> list[tenure.NewJob]:
+    """Webhooks that a gateway would store at once; now and then one that came before is sent again."""
+    made = [
+        tenure.NewJob(
+            kind="k",
+            payload=payload(rng),
+            unique=f"{rng.getrandbits(64):x}",
+            unique_for="1d",
+            request=tenure.Request(rng.randbytes(rng.choice((0, 20, 3_000))), {"n": str(n)}),
+            # Whatever waits for its retry does not hold the others up: half an hour later they have to end.
+            group=rng.choice((None, "a", "b", "c")),
+            order="start",
+        )
+        for n in range(rng.choice(HOOKS))
+    ]
+    came = [hook for act in before if act is not None for hook in act.hooks.values()]
+    return made + (rng.sample(came, 1) if came and rng.random() < 0.5 else [])
+
+
+def check_hooks(url: str, acts: Sequence[Act]) -> int:
+    """Each webhook of these acts has its request and holds its period, and nobody else does; how many there are."""
+    hooks = {job: hook for act in acts for job, hook in act.hooks.items()}
+    place = locate(url)
+    assert isinstance(place, SqlitePlace)
+    with closing(apsw.Connection(place.path)) as file:
+        for table in ("requests", "ledger"):
+            found = {job for (job,) in file.execute(f"SELECT job_id FROM tenure_{table}")}
+            assert found == hooks.keys(), f"{table}: {len(hooks.keys() ^ found)} rows too few or too many"
+    with tenure.open(url) as q:
+        for job, hook in hooks.items():
+            assert q.request(job) == hook.request, f"job {job} came with another request"
+        again = q.enqueue_many(list(hooks.values()))
+    told = [(answer.id, answer.inserted) for answer in again]
+    assert told == [(job, False) for job in hooks], "a webhook that was sent again was stored again"
+    return len(hooks)
 
 
 def payload(rng: random.Random) -> str:
@@ -65,12 +110,13 @@ class Life:
                 (
                     self._enqueue,
                     self._enqueue_many,
+                    self._enqueue_hooks,
                     self._work,
                     self._cancel,
                     self._abandon,
                     self._checkpoint,
                 ),
-                weights=(30, 10, 35, 5, 8, 3),
+                weights=(30, 10, 8, 35, 5, 8, 3),
             )[0]
             self.disk.mark(("asked", len(self.acts)))
             doing()
@@ -96,6 +142,16 @@ class Life:
         ]
         self._came(*(answer.id for answer in self.q.enqueue_many(jobs)))
 
+    def _enqueue_hooks(self) -> None:
+        jobs = hooks_of(self.rng, self.acts)
+        answers = self.q.enqueue_many(jobs)
+        came: dict[str, tenure.NewJob] = {
+            answer.id: job for answer, job in zip(answers, jobs, strict=True) if answer.inserted
+        }
+        self.acts.append(Act(tuple(came), hooks=came))
+        self.open.update(came)
+        assert "tenure_whole" in self._store._link(0).made, "they were not stored as a gateway's are"
+
     def _work(self) -> None:
         claims = self.q.claim(self.rng.choice((1, 5, 30)), lease="1m")
         if not claims:
@@ -118,6 +174,10 @@ class Life:
         self.q.claim(2, lease="1ms")
 
     def _checkpoint(self) -> None:
+        self._store._link(0).query(f"PRAGMA wal_checkpoint({self.rng.choice(_CHECKPOINTS)})", {})
+
+    @property
+    def _store(self) -> SqliteStore:
         store = self.q._store
         assert isinstance(store, SqliteStore)
-        store._link(0).query(f"PRAGMA wal_checkpoint({self.rng.choice(_CHECKPOINTS)})", {})
+        return store

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import tenure
 from tests.proof.ledger import JobsLost
-from tests.proof.sqlite.acts import OUTCOMES, Act, payload, shown
+from tests.proof.sqlite.acts import OUTCOMES, Act, hooks_of, payload, shown
 from tests.proof.sqlite.disk import Disk, Step
 
 __all__ = ["Hands", "Times"]
@@ -45,19 +45,25 @@ class Hands:
         doings: tuple[Callable[[random.Random], Awaitable[object]], ...] = (
             self._burst,
             self._enqueue_many,
+            self._enqueue_hooks,
             self._work,
             self._cancel,
         )
         for _ in range(count):
-            await rng.choices(doings, weights=(45, 8, 35, 8))[0](rng)
+            await rng.choices(doings, weights=(45, 8, 8, 35, 8))[0](rng)
 
-    async def _act(self, state: str | None, doing: Callable[[], Awaitable[Sequence[str]]]) -> None:
+    async def _act(
+        self,
+        state: str | None,
+        doing: Callable[[], Awaitable[Sequence[str]]],
+        hooks: Mapping[str, tenure.NewJob] | None = None,
+    ) -> None:
         number = len(self.acts)
         self.acts.append(None)
         self.disk.mark(("asked", number))
         ids = await doing()
         if ids:
-            self.acts[number] = Act(tuple(ids), state)
+            self.acts[number] = Act(tuple(ids), state, hooks or {})
             self.disk.mark(("told", number))
 
     async def _burst(self, rng: random.Random) -> None:
@@ -86,6 +92,17 @@ class Hands:
             return [answer.id for answer in await self.q.enqueue_many(jobs)]
 
         await self._act(None, doing)
+
+    async def _enqueue_hooks(self, rng: random.Random) -> None:
+        jobs = hooks_of(rng, self.acts)
+        came: dict[str, tenure.NewJob] = {}
+
+        async def doing() -> list[str]:
+            answers = await self.q.enqueue_many(jobs)
+            came.update((a.id, job) for a, job in zip(answers, jobs, strict=True) if a.inserted)
+            return list(came)
+
+        await self._act(None, doing, came)
 
     async def _work(self, rng: random.Random) -> None:
         claims = await self.q.claim(rng.choice((1, 5, 30)), lease=_LATER)

@@ -7,11 +7,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from tests.proof.sqlite.disk import Disk
 
-__all__ = ["SmallDisk", "small_disk"]
+__all__ = ["SmallDisk", "may_mount", "small_disk"]
 
 _SIZE = "16m"
 
@@ -71,16 +72,31 @@ class _Below:
 def small_disk(folder: Path) -> Iterator[SmallDisk]:
     """A disk in this folder, which is gone afterwards."""
     folder.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE},mode=700", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(mounting, check=False, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
+    if not _mount(folder):
         with Disk() as disk:
             yield _Below(folder, disk)
         return
     try:
         yield _Mounted(folder)
     finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+        _unmount(folder)
+
+
+def may_mount() -> bool:
+    """Whether file systems may be mounted here: then a run in which one was not has done too little."""
+    with TemporaryDirectory() as folder:
+        if mounted := _mount(Path(folder)):
+            _unmount(Path(folder))
+        return mounted
+
+
+def _mount(folder: Path) -> bool:
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE},mode=700", "tmpfs", str(folder)]
+    try:
+        return subprocess.run(mounting, check=False, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", str(folder)], check=True)

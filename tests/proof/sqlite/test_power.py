@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 
 import tenure
 from tests.proof import depth
 from tests.proof.ledger import JobsLost, intact, stored
-from tests.proof.sqlite.acts import Act, Life, shown
+from tests.proof.sqlite.acts import Act, Life, check_hooks, hooks_of, shown
 from tests.proof.sqlite.disk import Disk, Step
 from tests.proof.sqlite.platters import WAYS, cuts
 from tests.proof.tally import Tally
@@ -61,7 +63,7 @@ def half_an_hour_later() -> datetime:
 
 
 def work_off(url: str, acts: list[Act]) -> None:
-    """Everything that has not ended is claimed, once, and nothing else is."""
+    """Everything that has not ended is claimed, once, and nothing else is; then all is at rest, and the file sound."""
     ended = {job for act in acts if act.state for job in act.ids}
     left = {job for act in acts for job in act.ids} - ended
     taken: list[str] = []
@@ -69,6 +71,8 @@ def work_off(url: str, acts: list[Act]) -> None:
         while claims := q.claim(500):
             taken += [claim.id for claim in claims]
             assert all(q.settle_many([(claim, tenure.Done()) for claim in claims]))
+        assert q.pulse(overdue_by=0).overdue_leases == 0, "a lease is overdue at rest"
+    intact(url)
     assert len(set(taken)) == len(taken)
     assert not ended & set(taken), "a job that had ended ran again"
     assert left == set(taken), "a job that had not ended was never claimed"
@@ -110,10 +114,35 @@ def test_what_was_promised_outlives_a_power_cut(
             if number == survivor:
                 shutil.copytree(left, tmp_path / f"next-{life}")
             kept = there(url.format(left), asked_for, told, asked, durability)
+            hooks = check_hooks(url.format(left), asked_for[:kept])
             work_off(url.format(left), asked_for[:kept])
             if number == survivor:
                 acts = asked_for[:kept]
             tally(cuts=1, promises=told, losses=max(told - kept, 0) if durability == "full" else 0)
-            tally(**{f"{durability} cuts": 1})
+            tally(**{f"{durability} cuts": 1}, webhooks=hooks)
             shutil.rmtree(left)
         folder = tmp_path / f"next-{life}"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM tenure_requests WHERE job_id = ?", "requests: 1 rows too few or too many"),
+        ("DELETE FROM tenure_ledger WHERE job_id = ?", "ledger: 1 rows too few or too many"),
+        ("UPDATE tenure_requests SET body = x'00' WHERE job_id = ?", "came with another request"),
+        ("UPDATE tenure_ledger SET until = 0 WHERE job_id = ?", "sent again was stored again"),
+    ],
+)
+def test_a_webhook_without_its_request_or_its_period_is_noticed(
+    change: str, said: str, tmp_path: Path, seed: int
+) -> None:
+    url, hooks = f"sqlite:///{tmp_path}/jobs.db", hooks_of(random.Random(f"{seed}-power-noticed"), [])
+    with tenure.open(url) as q:
+        act = Act(
+            (), hooks={answer.id: job for answer, job in zip(q.enqueue_many(hooks), hooks, strict=True)}
+        )
+    assert check_hooks(url, [act]) == len(hooks)
+    with closing(apsw.Connection(f"{tmp_path}/jobs.db")) as file:
+        file.execute(change, (next(iter(act.hooks)),))
+    with pytest.raises(AssertionError, match=said):
+        check_hooks(url, [act])

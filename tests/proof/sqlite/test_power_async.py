@@ -16,7 +16,7 @@ import pytest
 import tenure
 from tests.proof import depth
 from tests.proof.ledger import JobsLost, intact, stored
-from tests.proof.sqlite.acts import Act
+from tests.proof.sqlite.acts import Act, check_hooks
 from tests.proof.sqlite.disk import Disk, Step
 from tests.proof.sqlite.hands import Hands, Times
 from tests.proof.sqlite.platters import WAYS, Platters, cuts
@@ -80,10 +80,11 @@ def test_what_was_answered_in_a_shared_commit_outlives_a_power_cut(
             place = url.format(left)
             full = durability == "full"
             kept, lost = times.kept(asked_for, jobs_of(place), at, all_told=full)
+            hooks = check_hooks(place, kept)
             work_off(place, kept)
             if number == survivor:
                 acts = kept
-            tally(cuts=1, promises=times.promised(at), losses=lost if full else 0)
+            tally(cuts=1, promises=times.promised(at), losses=lost if full else 0, webhooks=hooks)
             shutil.rmtree(left)
         folder = tmp_path / f"next-{life}"
 

@@ -1,26 +1,28 @@
 """Doing something to many jobs: show how many and which, ask, then go through them in batches that can be stopped.
 
-Every batch is a transaction of its own. Ctrl-C or SIGTERM ends after the batch under way, a store that goes away ends at once;
-either way it is said how far it got, and where: `--after` goes on exactly there, and what has been done since is not done again.
+Every batch is a transaction of its own. Ctrl-C, SIGTERM or the loss of the terminal ends after the batch under way, a store that
+goes away ends at once; either way it is said how far it got, and where: `--after` goes on exactly there, and what has been done
+since is not done again. The audit knows of it from before the first batch on, and after each how far it is.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from uuid import UUID
 
 import click
 
-from tenure.cli.desk.keeping import keep
+from tenure.cli.desk.bar import Bar
+from tenure.cli.desk.keeping import Act, acting
 from tenure.cli.desk.opening import INTERRUPTED, Misused, NotFound, id_of
 from tenure.cli.desk.screen import echo_json, number, plain
+from tenure.cli.desk.stopping import Stopping
 from tenure.errors import StoreError, StoreRefused
 
 if TYPE_CHECKING:
@@ -36,9 +38,6 @@ _CAP: Final = 100_000
 _SAMPLE: Final = 5
 _BATCH: Final = 500
 _SLICE: Final = 0.05
-_WIDTH: Final = 24
-_COLUMNS: Final = 80
-"""Of a terminal that does not say how wide it is."""
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)/(s|m|h)\Z")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
 
@@ -83,13 +82,17 @@ class Bulk:
     as_json: bool
     after: str | None = None
     """Where an earlier run stopped."""
+    newest_first: bool = False
+    """Whether it goes from the newest job to the oldest, and what is left of it is older than where it stopped."""
     rate: float | None = None
     note: str = ""
-    _stopped: int = field(default=0, init=False)
-    """The signal that stopped it."""
-    _failed: StoreError | None = field(default=None, init=False)
+    _done: int = field(default=0, init=False)
+    _others: dict[str, int] = field(default_factory=dict, init=False)
     _reached: str | None = field(default=None, init=False)
-    """Where to go on; None: nothing is left."""
+    """Where to go on; None: at the beginning, or nothing is left."""
+    _stopped: int = field(default=0, init=False)
+    """The signal that stopped it before its end."""
+    _failed: StoreError | None = field(default=None, init=False)
 
     def run(self, act: Callable[[str | None, int], Batch], *, yes: bool, dry_run: bool) -> None:
         """Show, ask, and do it batch by batch; `act(after, limit)` does one."""
@@ -97,11 +100,12 @@ class Bulk:
         meant = self.which.only(self.states)
         if not meant.states:
             raise Misused(f"to {self.verb} is for jobs that are {', '.join(self.states)}")
-        counted = self.queue.count(meant, cap=_CAP, after=self._reached)
+        counted = self._counted(meant)
         if not counted.total:
             behind = "" if self._reached is None else f" behind {self._reached}"
             raise NotFound(f"nothing matches {self._filter()}{self.note}{behind}")
-        sample = [j for j in self.queue.list(meant, limit=_SAMPLE) if j.id > (self._reached or "")]
+        newest = self.queue.list(meant, limit=_SAMPLE, before=self._reached if self.newest_first else None)
+        sample = [j for j in newest if self.newest_first or j.id > (self._reached or "")]
         if dry_run and self.as_json:
             echo_json({"matched": counted.total, "more": counted.more, "states": counted.states, "sample": [j.id for j in sample]})  # fmt: skip
             return
@@ -111,10 +115,25 @@ class Bulk:
             return
         if not yes:
             self._ask(counted)
-        with self._stoppable():
-            done, others = self._go(act, counted)
-            keep(self.queue, self.verb, self._filter(), self._said(done, others), count=done)
-        self._tell(counted, done, others)
+        with Stopping() as stopping:
+            with acting(self.queue, self.verb, self._filter()) as kept:
+                self._go(act, counted, stopping, kept)
+                stopping.hush()
+                kept.end(self._ended(), count=self._done)
+            self._tell(counted)
+
+    def _counted(self, meant: Filter) -> Counted:
+        """How many are left, behind where an earlier run stopped."""
+        if self._reached is None or not self.newest_first:
+            return self.queue.count(meant, cap=_CAP, after=self._reached)
+        # Counts go from the oldest job on: what is older than a job are all but itself and those behind it.
+        whole = self.queue.count(meant, cap=_CAP)
+        if whole.more:
+            return whole
+        itself = UUID(int=max(UUID(self._reached).int - 1, 0))
+        behind = self.queue.count(meant, cap=_CAP, after=str(itself))
+        left = {state: n - behind.states.get(state, 0) for state, n in whole.states.items()}
+        return whole._replace(states={state: n for state, n in left.items() if n > 0})
 
     def _filter(self) -> str:
         from tenure.query import format as written
@@ -139,95 +158,63 @@ class Bulk:
         if not click.confirm(f"{what.capitalize()}?", err=True):
             raise click.ClickException("nothing was changed")
 
-    def _go(self, act: Callable[[str | None, int], Batch], counted: Counted) -> tuple[int, dict[str, int]]:
-        bar = _Bar(counted.total, more=counted.more)
+    def _go(
+        self, act: Callable[[str | None, int], Batch], counted: Counted, stopping: Stopping, kept: Act
+    ) -> None:
+        bar = Bar(counted.total, more=counted.more)
         size = _BATCH if self.rate is None else max(1, min(_BATCH, int(self.rate)))
-        began, done = time.monotonic(), 0
-        others: dict[str, int] = {}
-        while not self._stopped:
+        began = time.monotonic()
+        while not (stopped := stopping.by):
             try:
                 batch = act(self._reached, size)
             except StoreError as error:
-                if isinstance(error, StoreRefused) and not done:
+                if isinstance(error, StoreRefused) and not self._done:
                     raise  # there is no rest to go on with: it would be refused again
                 self._failed = error
                 break
-            done, self._reached = done + batch.changed, batch.after
+            self._done, self._reached = self._done + batch.changed, batch.after
             for name, count in batch.others.items():
-                others[name] = others.get(name, 0) + count
-            seen = done + sum(others.values())
+                self._others[name] = self._others.get(name, 0) + count
+            seen = self._done + sum(self._others.values())
+            if self._reached is not None:
+                kept.far(self._done, f"{self._said()}; {self._rest()}")
             bar.show(seen)
             if self._reached is None:
                 break
             if self.rate is not None:
-                self._rest(began + seen / self.rate)
+                _wait(began + seen / self.rate, stopping)
+        self._stopped = stopped
         bar.end()
-        if self._reached is None and self._failed is None:
-            self._stopped = 0  # it was over when it was told to stop
-        return done, others
 
-    def _tell(self, counted: Counted, done: int, others: dict[str, int]) -> None:
+    def _tell(self, counted: Counted) -> None:
         ended = not self._stopped and self._failed is None
         if self.as_json:
-            echo_json({"matched": counted.total, "more": counted.more, self.past: done, **others, "interrupted": not ended, "after": self._reached})  # fmt: skip
+            echo_json({"matched": counted.total, "more": counted.more, self.past: self._done, **self._others, "interrupted": not ended, "after": self._reached})  # fmt: skip
         else:
-            click.echo(self._said(done, others))
+            click.echo(self._said())
         if ended:
             return
-        how = (
-            "the same command" if self._reached is None else f"the same command with --after {self._reached}"
-        )
         why = "interrupted" if self._failed is None else f"Error: {plain(str(self._failed))}"
         total = number(counted.total, more=counted.more)
-        click.echo(f"{why}: {number(done)} of {total} {self.past}; {how} goes on with the rest", err=True)
+        click.echo(f"{why}: {number(self._done)} of {total} {self.past}; {self._rest()}", err=True)
         raise SystemExit(1 if self._failed is not None else INTERRUPTED - signal.SIGINT + self._stopped)
 
-    def _said(self, done: int, others: dict[str, int]) -> str:
-        told = (f"{number(n)} {name}" for name, n in others.items() if n)
-        return ", ".join([f"{number(done)} {self.past}", *told])
+    def _said(self) -> str:
+        told = (f"{number(n)} {name}" for name, n in self._others.items() if n)
+        return ", ".join([f"{number(self._done)} {self.past}", *told])
 
-    def _rest(self, until: float) -> None:
-        while not self._stopped and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _SLICE))
+    def _ended(self) -> str:
+        """How it ended, for who reads of it later."""
+        if self._failed is not None:
+            return f"{self._said()}, then it failed: {self._failed}; {self._rest()}"
+        return f"{self._said()}, then it was interrupted; {self._rest()}" if self._stopped else self._said()
 
-    @contextmanager
-    def _stoppable(self) -> Iterator[None]:
-        """The first Ctrl-C or SIGTERM ends after the batch under way, a second one at once."""
-
-        def stop(number: int, _frame: object) -> None:
-            self._stopped = number
-            signal.signal(number, before[number])
-
-        before: dict[int, Any] = {n: signal.signal(n, stop) for n in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _rest(self) -> str:
+        """How to go on where it is."""
+        same = "the same command"
+        return f"{same if self._reached is None else f'{same} with --after {self._reached}'} goes on with the rest"
 
 
-class _Bar:
-    """How far it is, on one line of a terminal; nothing elsewhere."""
-
-    def __init__(self, total: int, *, more: bool) -> None:
-        self._total, self._more = total, more
-        self._began, self._on = time.monotonic(), sys.stderr.isatty()
-
-    def show(self, done: int) -> None:
-        """So many are done."""
-        if not self._on:
-            return
-        spent = max(time.monotonic() - self._began, 1e-3)
-        told = f"{number(done)} of {number(self._total, more=self._more)}  {done / spent:,.0f}/s"
-        room = (os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS) - 1
-        width = min(_WIDTH, max(room - len(told) - len("[] "), 0))
-        full = int(min(done / self._total, 1.0) * width)
-        line = f"[{'#' * full}{'-' * (width - full)}] {told}"
-        sys.stderr.write(f"\r{line[:room]}\033[K")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """The line is over."""
-        if self._on:
-            sys.stderr.write("\n")
-            sys.stderr.flush()
+def _wait(until: float, stopping: Stopping) -> None:
+    while not stopping.by and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, _SLICE))

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from tenure.gateway.telegram.api import Bot, BotRefused
 from tenure.gateway.telegram.checks import token_of
 from tenure.gateway.telegram.update import TYPES
 
-__all__ = ["TheBot", "Webhook", "ago", "certificate", "find", "sure", "update_types"]
+__all__ = ["TheBot", "Webhook", "ago", "certificate", "find", "ipv4", "sure", "update_types"]
 
 _OFFICIAL: Final = SourceSettings().api
 _PORTS: Final = (443, 80, 88, 8443)
@@ -72,11 +73,18 @@ class TheBot:
             raise click.UsageError("--url must be like https://example.org")
         if parts.query or parts.fragment or parts.username is not None:
             raise click.UsageError("--url must hold no user, password, query or fragment")
-        if self.source.api.rstrip("/") == _OFFICIAL and parts.scheme != "https":
+        if self._is_official and ":" in parts.hostname:
+            raise click.UsageError(f"--url names the IPv6 address {parts.hostname}, and Telegram sends over IPv4 only; give a name or an IPv4 address")  # fmt: skip
+        if self._is_official and parts.scheme != "https":
             raise click.UsageError("--url must begin with https://; Telegram sends to nothing else")
-        if self.source.api.rstrip("/") == _OFFICIAL and port not in _PORTS:
+        if self._is_official and port not in _PORTS:
             raise click.UsageError(f"--url names port {port}, and Telegram sends to {', '.join(map(str, _PORTS))} only")  # fmt: skip
         return base.rstrip("/") + path_of(self.settings, self.source)
+
+    @property
+    def _is_official(self) -> bool:
+        """Whether it is Telegram's own API, with its rules; a server of one's own sends anywhere."""
+        return self.source.api.rstrip("/") == _OFFICIAL
 
     def shown(self, text: str) -> str:
         """The text, without secrets."""
@@ -188,6 +196,14 @@ def ago(seconds: int) -> str:
         if count >= 1:
             return f"{count} {unit}{'' if count == 1 else 's'} ago"
     return "just now"
+
+
+def ipv4(given: str) -> str:
+    """An address that Telegram is to send to whatever the name stands for; it has IPv4 alone."""
+    try:
+        return str(IPv4Address(given))
+    except ValueError:
+        raise click.UsageError(f"--ip-address must be an IPv4 address like 203.0.113.7, got {given!r}") from None  # fmt: skip
 
 
 def sure(what: str, *, yes: bool) -> None:

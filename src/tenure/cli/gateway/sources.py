@@ -59,6 +59,11 @@ def warnings(registry: Registry) -> Iterator[str]:
     """What works and does less than may be meant, one sentence each; a source with a problem is told that first."""
     for route in registry.routes.values():
         source = route.settings
+        if source.dedupe is not None and route.window and not source.is_async:
+            yield (
+                f"source {source.slug!r}: dedupe does nothing, for a sync source keeps nothing to tell duplicates by;"
+                " write async = true, or leave dedupe out."
+            )
         if source.type != "telegram" or not source.is_async or source.token is not None:
             continue
         fix = 'write token = "env:NAME"'
@@ -78,6 +83,7 @@ def _facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if one["token"] is not None:
         yield "token", _secret(one["token"])
     if not one["async"]:
+        yield "dedupe", "none (sync)"
         yield "deadline", one["deadline"]
         return
     by = one["key"] or "what the sender names"

@@ -38,6 +38,7 @@ def command() -> None:
     "--url", required=True, help="Where the gateway is on the internet; the source's path is added."
 )
 @click.option("--certificate", "pem", metavar="FILE", help="The gateway's own certificate in PEM, where no authority that Telegram knows has signed it.")  # fmt: skip
+@click.option("--ip-address", metavar="IPV4", help="The address Telegram sends to, instead of the one that the name in --url stands for.")  # fmt: skip
 @click.option("--max-connections", type=click.IntRange(1, 100), help="The most connections Telegram opens.  [default: Telegram's, 40]")  # fmt: skip
 @click.option("--allowed-updates", multiple=True, metavar="TYPE", help="A type of update to be sent, message say; may be given several times, or as a list with commas.  [default: as set before]")  # fmt: skip
 @drop_option
@@ -48,6 +49,7 @@ def set_webhook(
     config: str,
     url: str,
     pem: str | None,
+    ip_address: str | None,
     max_connections: int | None,
     allowed_updates: tuple[str, ...],
     drop_pending: bool,
@@ -61,13 +63,16 @@ def set_webhook(
     tenure gateway telegram set-webhook bot --url https://example.org:8443 --allowed-updates message,callback_query
     tenure gateway telegram set-webhook bot --url https://203.0.113.7:8443 --certificate gateway.pem
 
-    Telegram wants https, a certificate it knows or is sent (--certificate), and one of the ports 443, 80, 88 and 8443.
+    Telegram wants https, a certificate it knows or is sent (--certificate), and one of the ports 443, 80, 88 and 8443;
+    it sends over IPv4 only.
     """
-    from tenure.cli.gateway.bots import Webhook, certificate, find, sure, update_types
+    from tenure.cli.gateway.bots import Webhook, certificate, find, ipv4, sure, update_types
 
     webhook = Webhook(find(slug, config), quiet=as_json)
     place = webhook.bot.place(url)
     params: dict[str, Any] = {"url": place, "secret_token": webhook.bot.secret()}
+    if ip_address is not None:
+        params["ip_address"] = ipv4(ip_address)
     if max_connections is not None:
         params["max_connections"] = max_connections
     if allowed_updates:

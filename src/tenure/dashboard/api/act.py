@@ -2,7 +2,7 @@
 
 An action on many jobs goes through them in batches. It is answered when it is over, or after two seconds, and then goes on by
 itself, and /api/acts/NAME says how far it is; it ends with the process, and what it has not reached still matches, so that
-it can be asked for again.
+it can be asked for again. The audit knows of each action before it changes anything, so that none is lost with its process.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import msgspec
 from tenure.dashboard.access import Refused, address_of
 from tenure.dashboard.acting import UNDONE, Answer, Bulk, Undoing, many
 from tenure.dashboard.desk import Asked
+from tenure.dashboard.keeping import Kept
 from tenure.dashboard.masking import STARS
 from tenure.dashboard.orders import Order, one_id, until_of, which_of
 from tenure.dashboard.series import now
 from tenure.dashboard.snoozed import snooze
-from tenure.errors import FieldError, PayloadError, StoreError, TenureError
+from tenure.errors import FieldError, PayloadError, TenureError
 from tenure.job import JobSeen, decode_text
 from tenure.newjob import NewJob
 from tenure.query import format as written
@@ -39,22 +40,17 @@ async def act(asked: Asked) -> dict[str, Any]:
     queue = await asked.desk.queue()
     who = f"{asked.session.role} {address_of(asked.request)}".strip()
     what = _what(asked, order)
-
-    async def keep(done: int, said: str) -> None:
-        await queue.add_audit(who, order.action, what, count=done, said=said)
-
+    kept = Kept(queue, who, order.action, what)
+    await kept.begin()
     try:
-        answer = await _ACTIONS[order.action](asked, order, keep)
+        answer = await _ACTIONS[order.action](asked, order, kept)
     except Exception as error:
-        await keep(0, f"refused: {error}")
+        await kept.end(0, f"refused: {error}")
         raise
     finally:
         asked.desk.forget()
     said = answer.said
-    try:
-        await keep(answer.done, said)
-    except StoreError as error:
-        log.warning("what was done could not be kept: %s", error)
+    if answer.act is None and not await kept.end(answer.done, said):
         said += "; the audit could not be told of it"
     log.info("%s: %s %s: %s", who, order.action, what, said)
     told = {"done": answer.done, "more": answer.act is not None, "said": said}
@@ -92,32 +88,29 @@ async def _order(asked: Asked) -> Order:
     return order
 
 
-Keep = Callable[[int, str], Awaitable[None]]
-
-
-async def _bulk(asked: Asked, order: Order, keep: Keep) -> Answer:
+async def _bulk(asked: Asked, order: Order, kept: Kept) -> Answer:
     which = which_of(order, asked.mask)
     log.debug("%s of %s", order.action, written(which))
     at = until_of(order.at) if order.action == "retry" else None
     bulk = Bulk(await asked.desk.queue(), which, order.action, order.rate, at)
-    return await many(asked.desk, bulk, keep)
+    return await many(asked.desk, bulk, kept)
 
 
-async def _unreplay(asked: Asked, order: Order, keep: Keep) -> Answer:
+async def _unreplay(asked: Asked, order: Order, kept: Kept) -> Answer:
     """A retry by its name, or jobs by their ids."""
     if not order.name and not order.ids:
         raise FieldError("name", "must be that of a retry, as its answer told (or give ids)", order.name)
     of = await _undone(asked, order) if order.name else None
     ids = order.ids if of is None else of.ids
-    return await many(asked.desk, Undoing(await asked.desk.queue(), ids, "unreplay", of), keep)
+    return await many(asked.desk, Undoing(await asked.desk.queue(), ids, "unreplay", of), kept)
 
 
-async def _restore(asked: Asked, order: Order, keep: Keep) -> Answer:
+async def _restore(asked: Asked, order: Order, kept: Kept) -> Answer:
     """A discard by its name, or what was discarded of the jobs that are meant."""
     if order.name is None:
-        return await _bulk(asked, order, keep)
+        return await _bulk(asked, order, kept)
     of = await _undone(asked, order)
-    return await many(asked.desk, Undoing(await asked.desk.queue(), of.ids, "restore", of), keep)
+    return await many(asked.desk, Undoing(await asked.desk.queue(), of.ids, "restore", of), kept)
 
 
 async def _undone(asked: Asked, order: Order) -> Bulk:
@@ -131,7 +124,7 @@ async def _undone(asked: Asked, order: Order) -> Bulk:
     return done
 
 
-async def _again(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _again(asked: Asked, order: Order, _: Kept) -> Answer:
     """A new job like an old one, with another payload or at another time. The old one stays as it is."""
     queue = await asked.desk.queue()
     old = await queue.get(one_id(order))
@@ -178,12 +171,12 @@ def _payload(text: str) -> Any:
         raise FieldError("payload", f"must be JSON ({error})", text[:40]) from None
 
 
-async def _pause(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _pause(asked: Asked, order: Order, _: Kept) -> Answer:
     await (await asked.desk.queue()).pause(order.named())
     return Answer(1, f"queue {order.name} is paused; what runs goes on")
 
 
-async def _resume(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _resume(asked: Asked, order: Order, _: Kept) -> Answer:
     was = await (await asked.desk.queue()).resume(order.named())
     return Answer(int(was), f"queue {order.name} {'is claimed from again' if was else 'was not paused'}")
 
@@ -195,31 +188,31 @@ async def _schedule(asked: Asked, order: Order) -> str:
     return name
 
 
-async def _run_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _run_cron(asked: Asked, order: Order, _: Kept) -> Answer:
     made = await (await asked.desk.queue()).run_schedule(await _schedule(asked, order))
     return Answer(int(made.inserted), f"{'enqueued as' if made.inserted else 'there already:'} {made.id}")
 
 
-async def _pause_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _pause_cron(asked: Asked, order: Order, _: Kept) -> Answer:
     name = await _schedule(asked, order)
     changed = await (await asked.desk.queue()).pause_schedule(name)
     return Answer(int(changed), f"schedule {name} {'is paused' if changed else 'was paused already'}")
 
 
-async def _resume_cron(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _resume_cron(asked: Asked, order: Order, _: Kept) -> Answer:
     name = await _schedule(asked, order)
     changed = await (await asked.desk.queue()).resume_schedule(name)
     return Answer(int(changed), f"schedule {name} {'fires again' if changed else 'was not paused'}")
 
 
-async def _snooze(asked: Asked, order: Order, _: Keep) -> Answer:
+async def _snooze(asked: Asked, order: Order, _: Kept) -> Answer:
     """For a day, or until `at`; "" wakes it."""
     until = None if order.at == "" else until_of(order.at) or now() + _SNOOZE
     await snooze(await asked.desk.queue(), order.named(), until)
     return Answer(1, "not silent any more" if until is None else f"silent until {until:%Y-%m-%d %H:%M} UTC")
 
 
-_ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Keep], Awaitable[Answer]]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Asked, Order, Kept], Awaitable[Answer]]]] = {
     "retry": _bulk,
     "unreplay": _unreplay,
     "cancel": _bulk,

@@ -1,7 +1,8 @@
 """What people did: /api/audit?before=…
 
 A filter is kept as it was said, also with values that viewers could not have asked for: these are shown to them as stars, and of
-what cannot be read nothing is. A refusal tells what was refused, and is shown to them without it.
+what cannot be read nothing is. A refusal tells what was refused, and is shown to them without it. What began and has no end
+that is known has none as `ended`: it goes on, or its process was killed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ async def audit(asked: Asked) -> dict[str, Any]:
 
 def _row(one: AuditSeen, mask: Mask) -> dict[str, Any]:
     said = _REFUSED if mask and one.said.startswith(f"{_REFUSED}: ") else one.said
-    return {"id": one.id, "at": when(one.at), "who": one.who, "action": one.action, "what": _what(one, mask), "count": one.count, "said": said}  # fmt: skip
+    return {"id": one.id, "at": when(one.at), "ended": when(one.ended_at), "who": one.who, "action": one.action, "what": _what(one, mask), "count": one.count, "said": said}  # fmt: skip
 
 
 def _what(one: AuditSeen, mask: Mask) -> str:

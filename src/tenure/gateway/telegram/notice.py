@@ -1,8 +1,9 @@
 """Apologies: when an update has finally failed, the person who sent it is told, by a job of its own.
 
 The kind `gateway.<slug>.notice` is the hook of `gateway.<slug>`, so its job is made in the transaction of the death, once for
-each. It is settled by itself at once: a process killed after Telegram took the message and before that commit tells twice, as
-does one that never heard Telegram's answer. Nobody is told of an update that expired before anything had failed, of a stranger's, or twice a day of the same.
+each. It is settled by itself at once: a process killed after Telegram took the message and before that commit tells twice. Where
+Telegram was asked and nobody heard its answer, it is asked once more, and then no more: "perhaps sent". Nobody is told of an
+update that expired before anything had failed, of a stranger's, or twice a day of the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tenure.context import Context
 from tenure.dead import DeadJob
 from tenure.gateway.handlers.auth import AuthHandler
 from tenure.gateway.handlers.base import Handler
+from tenure.gateway.outgoing import Unreachable
 from tenure.gateway.settings import SourceSettings
 from tenure.gateway.telegram.send import Sender
 from tenure.gateway.telegram.update import Seen, look
@@ -32,6 +34,10 @@ _AGAIN = "1d"
 _RETRY = Ladder("30s", "2m", "10m", "30m", "1h")
 _ATTEMPTS = 10
 _TIMEOUT = "60s"
+
+
+class PerhapsSent(Exception):
+    """Telegram was sent the whole message, and did not say whether it took it. The job's history keeps that by this name."""
 
 
 def apology_of(settings: SourceSettings) -> str:
@@ -66,7 +72,16 @@ def register_notice(
             return "not told: a stranger sent it"
         if not await _ours_to_tell(queue, f"gateway.{settings.slug}.told.{dead.id}", ctx.id):
             return "not told: was told within a day"
-        return await sender.send(seen.person if seen.chat is None else seen.chat, text)
+        # Looked up before anything is sent: a store that went away afterwards must not have it sent once more.
+        before = await queue.history(ctx.id) if ctx.attempt > 1 else []
+        try:
+            return await sender.send(seen.person if seen.chat is None else seen.chat, text)
+        except Unreachable as lost:
+            if not lost.sent:
+                raise
+            if any(failed.error_kind == PerhapsSent.__name__ for failed in before):
+                return f"perhaps sent: {lost}"
+            raise PerhapsSent(str(lost)) from None
 
     made: Kind[Any, Any, Any] = app.job(
         kind=f"{kind}.notice",

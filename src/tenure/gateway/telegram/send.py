@@ -23,6 +23,8 @@ from tenure.outcome import Snooze
 
 __all__ = ["Sender", "cut"]
 
+_ANSWERED_WITHIN = 10.0
+"""How many seconds Telegram has for its answer."""
 _MOVES = 2
 """How often a chat may have become another one."""
 
@@ -52,7 +54,7 @@ class Sender:
             chat = _chat(given)
             await pace.turn(chat)
             try:
-                await bot.call(method, given)
+                await bot.call(method, given, timeout=_ANSWERED_WITHIN)
             except BotRefused as refused:
                 if refused.migrate_to is None:
                     return self._not_sent(refused)

@@ -280,9 +280,9 @@ class PostgresRunner:
     def commit(self) -> None:
         """End the transaction, if one was opened."""
         if self._open:
-            self.asked = True
+            # A server that refuses it has undone the transaction.
+            self.asked, self._open = True, False
             self._trips.say(_COMMIT)
-            self._open = False
 
     def rollback(self) -> None:
         """Undo the transaction, if one was opened; a broken connection has done so itself."""

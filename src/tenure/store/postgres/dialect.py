@@ -8,7 +8,7 @@ from tenure.store.dialect import Capabilities, Dialect, load_dialect
 
 __all__ = ["CAN", "NEVER_PREPARED", "postgres_dialect"]
 
-CAN = Capabilities(copies=True, marks=True, defers=True, takes=False, tells=True)
+CAN = Capabilities(copies=True, marks=True, defers=True, takes=False, tells=True, whole=False)
 NEVER_PREPARED = frozenset({"counts", "counts_capped", "retain"})
 """Statements whose best plan depends on their parameters: planned anew each time."""
 

@@ -168,6 +168,7 @@ class PostgresWatch(Watching):
             label = "sleepers_add" if now >= self._asleep_until else "renewed"
             self._asleep_until = now + _ASLEEP
             self._ask("sleepers_add", self._id, self._channel, str(int(_ASLEEP * 1e6)), label=label)
+            self._ask("sleepers_sweep")
 
     def _next_step(self) -> float:
         chores = math.inf

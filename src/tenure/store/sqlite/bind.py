@@ -14,7 +14,7 @@ from msgspec.structs import asdict, astuple
 from tenure.store.dialect import Sql
 from tenure.store.plan import Statement
 
-__all__ = ["Bound", "bound", "chunks", "numbered", "runs"]
+__all__ = ["Bound", "bound", "chunks", "numbered", "runs", "values_in"]
 
 Bound = tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]] | None]
 """A text, its parameters, and the rows it is to be run for, if it is to be run once a row."""
@@ -94,7 +94,7 @@ def chunks(
 def _several(text: str, names: tuple[str, ...], shared: tuple[str, ...], size: int) -> str:
     """The same INSERT for so many rows: what it says of a row's values is said of a table of them; shared ones come first."""
     places = {name: f"?{n}" for n, name in enumerate(shared, 1)} | {name: f"r.{name}" for name in names}
-    head, values, tail = _values_in(_PARAMETER.sub(lambda m: places[m[1]], text))
+    head, values, tail = values_in(_PARAMETER.sub(lambda m: places[m[1]], text))
     first, width = len(shared) + 1, len(names)
     table = ", ".join(
         f"({', '.join(f'?{n}' for n in range(start, start + width))})"
@@ -103,7 +103,7 @@ def _several(text: str, names: tuple[str, ...], shared: tuple[str, ...], size: i
     return f"{head}WITH r ({', '.join(names)}) AS (VALUES {table}) SELECT {values} FROM r WHERE true{tail}"
 
 
-def _values_in(text: str) -> tuple[str, str, str]:
+def values_in(text: str) -> tuple[str, str, str]:
     """What stands before, in and behind the parentheses of VALUES."""
     head, _, rest = text.partition("VALUES (")
     depth, at = 1, 0

@@ -21,6 +21,8 @@ class Link(Protocol):
     """One open connection, whichever library it comes from."""
 
     library: str
+    made: set[str]
+    """What was made in it that ends with it."""
 
     def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
@@ -58,6 +60,7 @@ class ApswLink:
 
     def __init__(self, path: str) -> None:
         self._db = apsw.Connection(path)
+        self.made: set[str] = set()
         self._db.set_busy_timeout(BUSY_MS)
 
     def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -101,6 +104,7 @@ class StdlibLink:
             path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
         )
         self._changes = 0
+        self.made: set[str] = set()
 
     def query(self, text: str, params: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""

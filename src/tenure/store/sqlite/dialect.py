@@ -8,7 +8,7 @@ from tenure.store.dialect import Capabilities, Dialect, load_dialect
 
 __all__ = ["CAN", "sqlite_dialect"]
 
-CAN = Capabilities(copies=True, marks=False, defers=False, takes=True, tells=False)
+CAN = Capabilities(copies=True, marks=False, defers=False, takes=True, tells=False, whole=True)
 
 
 @lru_cache(maxsize=16)

@@ -31,6 +31,7 @@ from tenure.store.sqlite.dialect import sqlite_dialect
 from tenure.store.sqlite.file import claim_library, is_at, key_of, prepare_file, release_library, same_file
 from tenure.store.sqlite.log import LogKeeper
 from tenure.store.sqlite.watch import SqliteWatch
+from tenure.store.sqlite.whole import MOST, store_whole
 
 __all__ = ["APPLICATION", "META", "SqliteRunner", "SqliteStore", "applied", "table_exists"]
 
@@ -74,8 +75,7 @@ class SqliteRunner:
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
-        alone = statement.alone and statement.rows is None and statement.columns is None
-        if not self._open and not alone:
+        if not self._open and not _is_one(statement):
             self._link.query("BEGIN IMMEDIATE", {})
             self._open = True
         return execute_on(self._link, self._statements, statement)
@@ -89,8 +89,15 @@ class SqliteRunner:
     def rollback(self) -> None:
         """Undo the transaction, if one was opened; SQLite may have done so itself."""
         self._open = False
+        self._link.made.clear()  # some of it may have been made in this transaction
         if self._link.in_transaction():
             self._link.query("ROLLBACK", {})
+
+
+def _is_one(statement: Statement) -> bool:
+    """Whether it is one statement to SQLite too, so that it needs no transaction around it."""
+    most = MOST if statement.name == "enqueue_whole" else 1
+    return statement.alone and statement.columns is None and len(statement.rows or ()) <= most
 
 
 def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) -> Result:
@@ -103,6 +110,8 @@ def execute_on(link: Link, statements: Mapping[str, Sql], statement: Statement) 
         if statement.name == "copy_bare":
             return Result([], sum(link.many(*run) for run in runs(text, statement.copied)))
         return Result([], link.many(text, statement.copied))
+    if statement.name == "enqueue_whole" and statement.rows is not None:
+        return Result(store_whole(link, statements, statement.rows, params["now"]), len(statement.rows))
     if statement.rows is not None and len(statement.rows) > 1:
         text = statements[statement.name].text
         several = chunks(text, statement.rows, params)
@@ -295,6 +304,8 @@ class SqliteStore:
                 [(mode,)] = link.query("PRAGMA journal_mode", {})
                 self._syncing, self._may_relax = True, mode == "wal" and self.place.durability == "full"
                 self._log = key_of(f"{self.place.path}-wal")
+                # A statement of many rows keeps what it changes until it is through: in files, unless it is told otherwise.
+                link.query("PRAGMA temp_store = MEMORY", {})
         return link
 
     def _sync(self, link: Link, full: bool) -> None:
@@ -343,7 +354,7 @@ class SqliteStore:
         full = "FULL" if mode == "wal" else "EXTRA"
         link.query(f"PRAGMA synchronous = {full if place.durability == 'full' else 'NORMAL'}", {})
         link.query("PRAGMA journal_size_limit = 67108864", {})
-        link.query("PRAGMA cache_size = -6144", {})
+        link.query("PRAGMA cache_size = -3072", {})
         link.query("PRAGMA mmap_size = 0", {})
 
     def _prepare(self, *, first: bool = False) -> None:

@@ -10,8 +10,13 @@ function Finding({ one }) {
     ${one.fix && html`<p class="fix"><span class="faint">Fix:</span> <span class="mono wrap">${text(one.fix)}</span> <${Copy} text=${text(one.fix)} /></p>`}</div></li>`;
 }
 
+// What has no end that is known goes on, or its process was killed on its way.
+function cameOfIt(one) {
+  return one.ended ? text(one.said) : html`<b>begun, no end known</b>${one.said && `; ${text(one.said)}`}`;
+}
+
 function Entries({ all }) {
-  return html`<div class="scroll"><table><thead><tr><th>When</th><th>Who</th><th>What</th><th class="r">How many</th><th>Which</th><th class="wide">What came of it</th></tr></thead><tbody>${all.map((one) => html`<tr key=${one.id}><td class="num"><${When} at=${one.at} /></td><td>${text(one.who)}</td><td>${text(one.action)}</td><td class="r num">${count(one.count)}</td><td class="mono clip">${text(one.what)}</td><td class="wide clip">${text(one.said)}</td></tr>`)}</tbody></table></div>`;
+  return html`<div class="scroll"><table><thead><tr><th>When</th><th>Who</th><th>What</th><th class="r">How many</th><th>Which</th><th class="wide">What came of it</th></tr></thead><tbody>${all.map((one) => html`<tr key=${one.id}><td class="num"><${When} at=${one.at} /></td><td>${text(one.who)}</td><td>${text(one.action)}</td><td class="r num">${count(one.count)}</td><td class="mono clip">${text(one.what)}</td><td class="wide clip">${cameOfIt(one)}</td></tr>`)}</tbody></table></div>`;
 }
 
 // The newest first, and older ones a page at a time.

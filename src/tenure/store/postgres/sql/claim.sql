@@ -15,8 +15,7 @@ pick AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT FROM json_to_recordset(:gaps::text::json) AS g(low text, high text)
           CROSS JOIN LATERAL (
-              SELECT FROM tenure.jobs j WHERE j.state = 'ready' AND j.lane > g.low AND j.lane < g.high
-              ORDER BY j.lane LIMIT 1) f)
+              SELECT FROM tenure.jobs j WHERE j.state = 'ready' AND j.lane > g.low AND j.lane < g.high LIMIT 1) f)
 )
 UPDATE tenure.jobs j
 SET state = 'running', attempt = j.attempt + 1, epoch = j.epoch + 1, lease_until = n.now + :lease::bigint,

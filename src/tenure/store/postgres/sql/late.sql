@@ -7,5 +7,5 @@ SELECT n.now,
        (SELECT count(*) FROM (
            SELECT FROM tenure.jobs WHERE state = 'scheduled' AND run_at <= n.now - :patience::bigint
            ORDER BY run_at LIMIT :cap::integer) s) AS stuck,
-       (SELECT run_at FROM tenure.jobs WHERE state = 'scheduled' AND run_at > 0 ORDER BY run_at LIMIT 1) AS run_at
+       (SELECT run_at FROM tenure.jobs WHERE state = 'scheduled' ORDER BY run_at LIMIT 1) AS run_at
 FROM n

@@ -7,7 +7,7 @@ SELECT j.id::text AS id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.a
 FROM (
     SELECT l.id, l.seq, l.started_at, row_number() OVER (PARTITION BY l.worker ORDER BY l.started_at, l.seq) AS place
     FROM (SELECT k.id, k.seq, k.worker, k.started_at FROM tenure.jobs k
-          WHERE k.lease_until > 0 ORDER BY k.lease_until LIMIT :look::integer) l
+          WHERE k.lease_until IS NOT NULL ORDER BY k.lease_until LIMIT :look::integer) l
 ) r JOIN tenure.jobs j ON j.id = r.id
 WHERE r.place <= :each::integer
 ORDER BY r.started_at, r.seq LIMIT :limit::integer

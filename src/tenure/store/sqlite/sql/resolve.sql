@@ -4,5 +4,5 @@ FROM json_each(:rows) r CROSS JOIN tenure_jobs j ON j.id = json_extract(r.value,
 UNION ALL
 SELECT json_extract(r.value, '$.id'), j.id
 FROM json_each(:rows) r
-CROSS JOIN tenure_jobs j ON j.unique_hash = json_extract(r.value, '$.unique_hash') AND j.unique_hash IS NOT NULL AND j.finished_at IS NULL
+CROSS JOIN tenure_jobs j ON j.unique_hash = json_extract(r.value, '$.unique_hash') AND j.finished_at IS NULL
 WHERE j.id <> json_extract(r.value, '$.id')

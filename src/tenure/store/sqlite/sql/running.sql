@@ -6,7 +6,7 @@ SELECT j.id, j.seq, j.epoch, j.kind, j.queue, j.rank, j.payload, j.attempt, j.ma
 FROM (
     SELECT l.seq, l.started_at, row_number() OVER (PARTITION BY l.worker ORDER BY l.started_at, l.seq) AS place
     FROM (SELECT k.seq, k.worker, k.started_at FROM tenure_jobs k INDEXED BY tenure_jobs_lease
-          WHERE k.lease_until > 0 ORDER BY k.lease_until LIMIT :look) l
+          WHERE k.lease_until IS NOT NULL ORDER BY k.lease_until LIMIT :look) l
 ) r JOIN tenure_jobs j ON j.seq = r.seq
 WHERE r.place <= :each
 ORDER BY r.started_at, r.seq LIMIT :limit
