@@ -75,6 +75,15 @@ def test_what_has_begun_and_ended_is_one_entry_of_a_page(q: tenure.Queue) -> Non
     ]
 
 
+def test_what_begins_and_what_is_done_at_once_stand_in_the_order_in_which_they_came(q: tenure.Queue) -> None:
+    for number in range(0, 60, 3):  # several of them within one millisecond
+        begun = q.begin_audit("operator", "retry", f"{number}")
+        q.add_audit("operator", "pause", f"{number + 1}")
+        q.add_audit("operator", "retry", f"{number}", ends=begun)
+        q.begin_audit("operator", "cancel", f"{number + 2}")
+    assert [int(one.what) for one in q.audits()] == list(range(59, -1, -1))
+
+
 @pytest.mark.parametrize("ends", ["yesterday", "0190a5d0-7a2b-7c11-9d5e-2f4b8c1e6a70"], ids=["word", "other"])
 def test_only_what_has_begun_can_be_ended_or_told_of(q: tenure.Queue, ends: str) -> None:
     with pytest.raises(tenure.FieldError) as caught:

@@ -1,8 +1,9 @@
 """add_audit, begin_audit, progress_audit, audits: what people did, who they were, and how much it came to. No row is ever changed.
 
 What takes more than one transaction has a row when it begins and another when it ends, so that a process that is killed on
-its way leaves the first. The two have one id but for what says which they are: behind the time of a UUIDv7 stands its version,
-a 7; here (UUIDv8 is for ids of one's own making) stands 80 in what begins, and 81 in its end. How far it is meanwhile is a note.
+its way leaves the first. The two have one id but for what says which they are, its last eight digits: they are drawn by lot in a
+UUIDv7, behind the time and a counter, so that what begins stands in its place among the others, also within a millisecond. How far
+it is meanwhile is a note.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tenure.store.plan import Plan, Statement
 
 __all__ = ["AuditSeen", "add_audit", "audits", "begin_audit", "begins", "begun_as", "progress_audit"]
 
-_PLACE: Final = 14
-_BEGINS, _ENDS = "80", "81"
+_PLACE: Final = 28
+_BEGINS, _ENDS = "bbbbbbbb", "eeeeeeee"
 
 
 class AuditSeen(Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ def begun_as(entry: JobId) -> JobId:
 
 def begins(entry: str) -> bool:
     """Whether it is the id of something that began, and has an end of its own."""
-    return entry[_PLACE : _PLACE + 2] == _BEGINS
+    return entry[_PLACE:] == _BEGINS
 
 
 def add_audit(
@@ -118,7 +119,7 @@ def _seen(
 
 
 def _marked(entry: JobId, mark: str) -> JobId:
-    return JobId(f"{entry[:_PLACE]}{mark}{entry[_PLACE + 2 :]}")
+    return JobId(entry[:_PLACE] + mark)
 
 
 def _note(begun: JobId) -> str:

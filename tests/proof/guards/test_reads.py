@@ -608,7 +608,7 @@ def test_lists_of_people_and_workers(bench: Workbench) -> None:
         bench.put("audit", id=uid(n), at=NOW, who="w", action="a", what="x", count=1, said="")
     assert [str(i) for i in bench.first("audits", before=None, limit=2)] == [uid(3), uid(2)]
     assert [str(i) for i in bench.first("audits", before=uid(3), limit=9)] == [uid(2), uid(1)]
-    first, last = (uid(4).replace("70", mark, 1) for mark in ("80", "81"))
+    first, last = (f"00000000-0000-7000-8001-0000{mark * 8}" for mark in "be")
     for entry, count, said in ((first, 0, ""), (last, 5, "over")):
         bench.put("audit", id=entry, at=NOW + count, who="w", action="a", what="x", count=count, said=said)
     for entry in (first, uid(3)):
