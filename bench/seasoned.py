@@ -12,20 +12,26 @@ import psycopg
 
 from tests.support.postgres import PostgresServer
 
-__all__ = ["seasoned"]
+__all__ = ["SEASONED", "season", "seasoned"]
 
+SEASONED = {"shared_buffers": "512MB", "max_wal_size": "8GB", "min_wal_size": "4GB"}
+"""The settings of a server that keeps such files; what one benchmark writes between two checkpoints is less."""
 _SEGMENTS = 128
-"""Of 16 MB each: more than one benchmark writes between two checkpoints."""
-_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB", "min_wal_size": "4GB"}
+"""Of 16 MB each."""
 
 
 @contextmanager
 def seasoned() -> Iterator[PostgresServer]:
     """Started, and gone afterwards."""
-    with PostgresServer(durable=True, settings=_SETTINGS) as server:
-        with psycopg.connect(server.url(), autocommit=True) as connection:
-            for _ in range(_SEGMENTS):
-                connection.execute("SELECT pg_logical_emit_message(false, 'bench', '')")
-                connection.execute("SELECT pg_switch_wal()")
-            connection.execute("CHECKPOINT")
+    with PostgresServer(durable=True, settings=SEASONED) as server:
+        season(server)
         yield server
+
+
+def season(server: PostgresServer, segments: int = _SEGMENTS) -> None:
+    """Let it write so many files, and keep them to write them again."""
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        for _ in range(segments):
+            connection.execute("SELECT pg_logical_emit_message(false, 'bench', '')")
+            connection.execute("SELECT pg_switch_wal()")
+        connection.execute("CHECKPOINT")

@@ -1,4 +1,7 @@
-"""The servers of one run: a durable PostgreSQL with a database for each contestant, Redis as Debian ships it, files."""
+"""The servers of one run: a durable PostgreSQL with a database for each contestant, Redis as Debian ships it, files.
+
+That PostgreSQL has run for a while (bench/seasoned.py), as users' servers have: else whoever writes most, first, would pay for it.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,16 @@ from pathlib import Path
 
 import psycopg
 
+from bench.measure import say
 from bench.peers.contestants import Contestant
 from bench.peers.environments import Missing, need, redis_server
+from bench.seasoned import SEASONED, season
 from tests.support.postgres import PostgresServer, machine_binaries
 
 __all__ = ["Servers"]
+
+_SEGMENTS = 256
+"""Files of 16 MB: more than all contestants write between two checkpoints, which are five minutes apart."""
 
 
 class Servers:
@@ -79,8 +87,7 @@ class Servers:
                 PostgresServer(
                     durable=True,
                     settings={
-                        "shared_buffers": "512MB",
-                        "max_wal_size": "8GB",
+                        **SEASONED,
                         "synchronous_commit": "on",
                         "max_connections": "400",
                         # Where somebody counts statements (`queries`), the server writes each of them down.
@@ -90,6 +97,8 @@ class Servers:
                     },
                 )
             )
+            say("PostgreSQL: making the files of its log …")
+            season(server, _SEGMENTS)
             self._postgres = server.url().partition("?")[0]
             self._log = server.directory / "data" / "log" / "server.log"
             with psycopg.connect(self._postgres) as link:
