@@ -120,6 +120,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         sweep=tuple(
             {"concurrency": concurrency, "pool": concurrency + 1, "local": local, "delay": 0}
             for concurrency, local in (
+                (24, 500),
                 (24, 1_000),
                 (24, 2_000),
                 (24, 4_000),
@@ -148,6 +149,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch": 4_000, "fetchers": 1},
             {"batch": 2_000, "fetchers": 2},
             {"batch": 4_000, "fetchers": 2},
+            {"batch": 4_000, "fetchers": 3},
+            {"batch": 8_000, "fetchers": 2},
         ),
         sweep_jobs=40_000,
         works=_SINGLE_THREADED | _DEEP | _SHAPED,
@@ -176,6 +179,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch_size": 2_000},
             {"batch_size": 1_000, "pool": 8},
             {"batch_size": 1_000, "max_concurrent_tasks": 4_000},
+            {"batch_size": 2_000, "max_concurrent_tasks": 8_000},
+            {"batch_size": 2_000, "max_concurrent_tasks": 8_000, "pool": 8},
         ),
         sweep_jobs=40_000,
         waiting={},
@@ -195,6 +200,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
         driver="drive_procrastinate.py",
         packages=("procrastinate==3.10.0", "psycopg[binary,pool]==3.3.8"),
         sweep=(
+            {"concurrency": 1, "pool": 4},
+            {"concurrency": 2, "pool": 4},
             {"concurrency": 4, "pool": 4},
             {"concurrency": 10, "pool": 10},
             {"concurrency": 30, "pool": 10},
@@ -215,9 +222,10 @@ CONTESTANTS: tuple[Contestant, ...] = (
         sweep=(
             *({"workers": n, "initial_delay": 0.01, "max_delay": 0.02} for n in (1, 2, 8)),
             {"workers": 1, "initial_delay": 0.001, "max_delay": 0.002},
+            {"workers": 2, "worker_type": "process", "initial_delay": 0.01, "max_delay": 0.02},
         ),
         sweep_jobs=3_000,
-        waiting={"workers": 64},
+        waiting={"workers": 64, "worker_type": "thread"},
         works=(_ALL - {"bulk"}) | {"failing"},
         note="deletes a job when it is taken: at most once; polls; has no groups, and no keys for jobs",
     ),
@@ -233,6 +241,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"pool": "prefork", "concurrency": 2, "worker_prefetch_multiplier": 4},
             {"pool": "threads", "concurrency": 16, "worker_prefetch_multiplier": 16},
             {"pool": "solo", "concurrency": 1, "worker_prefetch_multiplier": 64},
+            {"pool": "solo", "concurrency": 1, "worker_prefetch_multiplier": 256},
         ),
         sweep_jobs=2_000,
         waiting={"pool": "threads", "concurrency": 200},
@@ -251,6 +260,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"processes": 1, "threads": 8},
             {"processes": 1, "threads": 8, "dramatiq_queue_prefetch": 1_000},
             {"processes": 2, "threads": 8, "dramatiq_queue_prefetch": 500},
+            {"processes": 2, "threads": 8, "dramatiq_queue_prefetch": 1_000},
+            {"processes": 2, "threads": 16, "dramatiq_queue_prefetch": 1_000},
         ),
         sweep_jobs=5_000,
         waiting={"threads": 200},

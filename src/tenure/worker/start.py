@@ -8,13 +8,15 @@ Only code that holds the interpreter itself is beyond this: no signal is heard b
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Protocol, Unpack
 
@@ -50,6 +52,8 @@ __all__ = ["Startable", "make_worker", "run_here", "start", "worker_settings"]
 log = logging.getLogger("tenure")
 _SWITCH = 0.001
 """Handlers keep the interpreter busy, and threads that have heard from the database wait for it: not the usual 5 ms."""
+_LITTER = 10_000
+"""The claims in flight alone are thousands of objects: they are not worth the garbage collector's look at every 700th new one."""
 MAX_PREFETCH, MAX_PROCESSES = 100_000, 1_000
 _ANSWER = 2.0
 """How long the event loop may take to answer before it counts as blocked, in seconds; less where the grace period is short."""
@@ -159,18 +163,30 @@ def run_here(worker: Worker, settings: WorkerSettings, front: Front | None = Non
     before = {s: signal.signal(s, on_signal) for s in (signal.SIGTERM, signal.SIGINT)}
     parent = _Parent(worker)
     parent.start()
-    switching = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH)
     try:
         if front is not None:
             front.start()
-        asyncio.run(awake(worker.run()))
+        with _tuned():
+            asyncio.run(awake(worker.run()))
     finally:
-        sys.setswitchinterval(switching)
         end.reached()
         parent.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _tuned() -> Iterator[None]:
+    """The interpreter as workers need it, and then as it was; a garbage collector that is off stays off."""
+    switching, (young, *older) = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(_SWITCH)
+    if young:
+        gc.set_threshold(max(young, _LITTER), *older)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(switching)
+        gc.set_threshold(young, *older)
 
 
 class _End:
