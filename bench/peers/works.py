@@ -348,6 +348,10 @@ WORKS: tuple[Work, ...] = (
         "threaded_many", "sync handlers, 100,000, one worker", "threaded",
         _drain(lambda s: s.many, kind="threaded"), rounds=1,
     ),
+    Work(
+        "threaded2_many", "sync handlers, 100,000, two workers", "threaded",
+        _drain(lambda s: s.many, kind="threaded", processes=2), rounds=1,
+    ),
     Work("footprint", "written per job", "footprint", footprint, rounds=1),
     Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1),
     Work("groups", "100,000 jobs in 1,000 groups", "groups", _shaped("noop", lambda s: s.many, groups=1_000), rounds=1),
