@@ -11,9 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.proof import depth, figures, tally
-from tests.support import chromium, memory, postgres, schemas
+from tests.support import again, chromium, memory, postgres, schemas
 
 _SERVER = pytest.StashKey[postgres.PostgresServer | None]()
+_FAILED = pytest.StashKey[str | None]()
+"""Where to put down what fails."""
 _NO_PROMTOOL = "alerts: read here, but not by Prometheus' own tool, no promtool found; apt install prometheus"
 
 
@@ -23,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # A developer's own queue is not for tests.
     os.environ.pop("TENURE_URL", None)
+    config.stash[_FAILED] = os.environ.pop("TENURE_FAILED", None)  # it is not for runs that tests start
     depth.draw_seed()
     memory.use()
     if not (hasattr(config, "workerinput") or config.option.collectonly):
@@ -41,6 +44,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     figures.judge(session)
+    again.put_down(session, session.config.stash[_FAILED])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.again import TIMES
 from tests.support.child import ROOT
 
 TOOLS = ("bash", "cat", "dirname", "dpkg", "env", "grep", "mktemp", "rm", "tail", "timeout")
@@ -100,3 +103,57 @@ def test_a_server_that_cannot_be_asked_for_amcheck_is_told_of(bare: Path) -> Non
     stand_in(bare, "make", 'echo "made $1"; test "$1" != .venv/.developed')
     told = run("run", bare, TENURE_TEST_CHROMIUM="nosuch").stdout.splitlines()
     assert told.count("nobody could say whether amcheck is there") == 2
+
+
+@pytest.mark.parametrize("fails_at", [None, 1, TIMES], ids=["never", "at once", "at last"])
+def test_a_test_that_failed_is_played_again_by_itself(
+    bare: Path, tmp_path: Path, fails_at: int | None
+) -> None:
+    """A failure of a run stands unless its test passes each time it is played by itself; then it is told of at the end."""
+    played = tmp_path / "test_played.py"
+    played.write_text(
+        "from pathlib import Path\n\ndef test_it():\n"
+        f"    log = Path({str(tmp_path / 'log')!r})\n"
+        "    log.open('a').write('x')\n"
+        f"    assert len(log.read_text()) != {fails_at}\n",
+        "utf-8",
+    )
+    name = f"{played}::test_it"
+    stand_in(
+        bare,
+        "make",
+        f'echo "made $1"; test "$1" != test || {{ echo \'["{name}"]\' > "$TENURE_FAILED"; exit 2; }}',
+    )
+    ended = run("run", bare, TENURE_TEST_CHROMIUM="nosuch")
+    told = ended.stdout.splitlines()
+    shaky = f"{name} failed among all others, and passed {TIMES} times by itself: find out why"
+    assert (ended.returncode, shaky in told[-2:], "made proof" in told) == (
+        (0, True, True) if fails_at is None else (2, False, False)
+    )
+    assert len((tmp_path / "log").read_text()) == (fails_at or TIMES)
+
+
+@pytest.mark.parametrize("failed", [[], ["a", "b", "c", "d"]], ids=["none", "many"])
+def test_a_run_that_fails_for_no_test_or_for_many_has_failed(bare: Path, failed: list[str]) -> None:
+    stand_in(bare, "make", f'echo \'{json.dumps(failed)}\' > "$TENURE_FAILED"; test "$1" != test || exit 2')
+    assert run("run", bare, TENURE_TEST_CHROMIUM="nosuch").returncode == 2
+
+
+@pytest.mark.parametrize("breaks", ["", "def test_c(:"], ids=["fails", "cannot be read"])
+def test_a_run_puts_down_what_failed_in_it(tmp_path: Path, breaks: str) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.support import again\n"
+        f"def pytest_sessionfinish(session): again.put_down(session, {str(tmp_path / 'failed')!r})\n",
+        "utf-8",
+    )
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\n\n@pytest.fixture\ndef broken(): raise OSError\n\n"
+        "def test_a(): assert not 1\n\ndef test_b(): pass\n\n"
+        f"def test_c(broken): pass\n\n{breaks}\n",
+        "utf-8",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    subprocess.run(command, check=False, capture_output=True, cwd=ROOT)
+    written = tmp_path / "failed"
+    names = [Path(name).name for name in json.loads(written.read_text())] if written.exists() else None
+    assert names == (None if breaks else ["test_some.py::test_a", "test_some.py::test_c"])
