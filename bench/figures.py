@@ -34,11 +34,9 @@ _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
     "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms", "max": "most, ms",
     "cpu": "share of a core", "queries": "statements/s", "rss": "MB", "rows": "rows a job", "wal": "bytes of log a job",
-    "kept": "last third's pace over the start's", "jobs": "jobs done",
+    "disk": "bytes to the disk a job", "kept": "last third's pace over the start's", "jobs": "jobs done",
 }  # fmt: skip
 _UNTOLD = frozenset({"cut"})
-_COUNTED = ("drain", "drain2", "wait", "failing")
-"""Where it is told how many jobs each did: who is too slow for all of them is given fewer."""
 _WEIGHED = ("drain", "idle")
 """Where memory is told of."""
 Kept = dict[str, Any]
@@ -131,8 +129,10 @@ def _span(values: list[float]) -> str:
 def _figures(work: str, row: Kept) -> list[str]:
     """The figures that anybody has, in the order in which they are told."""
     found = dict.fromkeys(f for cell in row.values() for r in cell["rounds"] for f in r if f not in _UNTOLD)
-    places = {"rss": _WEIGHED, "jobs": _COUNTED}
-    return [f for f in found if work in places.get(f, (work,))] or ["rate"]
+    # Who is too slow for all of them is given fewer, or cut.
+    counts = {r["jobs"] for cell in row.values() for r in cell["rounds"] if "jobs" in r}
+    left_out = {"rss"} - ({"rss"} if work in _WEIGHED else set()) | ({"jobs"} if len(counts) < 2 else set())
+    return [f for f in found if f not in left_out] or ["rate"]
 
 
 def _usual(kept: Kept, name: str) -> float:

@@ -30,7 +30,7 @@ __all__ = ["Arena", "Cell"]
 T = TypeVar("T")
 
 _BAR = 30
-_ENOUGH = 40.0
+_ENOUGH = 45.0
 """Minutes after which what is left is measured once, so that a slow machine is done within about an hour, too."""
 
 
@@ -146,6 +146,8 @@ class Arena:
         cell.disks.append(disk_canary())
         try:
             cell.rounds.append(work.do(driver, self.sizes, self.paces[driver.contestant.name]))
+            if work.leaves:
+                driver.call("reset")
         except Exception as why:
             cell.failed = _said(why)
 

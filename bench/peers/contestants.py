@@ -94,7 +94,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
     _tenure(
         "sqlite",
         "Tenure on SQLite",
-        _ALL | {"depth"},
+        _ALL | {"depth", "footprint"},
         note="keeps finished jobs, fences every settle; settles and enqueues wait for the disk, claims do not",
     ),
     Contestant(
@@ -226,7 +226,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=3_000,
         waiting={"workers": 64, "worker_type": "thread"},
-        works=(_ALL - {"bulk"}) | {"failing"},
+        works=(_ALL - {"bulk"}) | {"failing", "footprint"},
         note="deletes a job when it is taken: at most once; polls; has no groups, and no keys for jobs",
     ),
     Contestant(

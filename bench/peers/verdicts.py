@@ -131,6 +131,7 @@ def verdicts(arena: Arena) -> list[Verdict]:
     """All lines that this run can tell."""
     judge = _Judge(arena)
     judge.against("drain, 1 worker, against graphile-worker's best", PG, GRAPHILE, "drain", 1.5)
+    judge.against("the same: the floor", PG, GRAPHILE, "drain", 1.2)
     judge.against("drain, 1 worker, against PgQueuer", PG, ("pgqueuer",), "drain", 4)
     judge.against("drain, 1 worker, against procrastinate", PG, ("procrastinate",), "drain", 60)
     judge.against("drain, 1 worker, against huey", LITE, ("huey",), "drain", 15)

@@ -6,6 +6,7 @@ better) unless its name is in COSTS.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -76,6 +77,8 @@ class Work:
     """How often, where that is not as often as the rest."""
     peer_rounds: int | None = None
     """How often by others than Tenure, where that is not as often."""
+    leaves: bool = False
+    """Whether it leaves so much behind that it is thrown away at once: else the server would clean it up while others are measured."""
 
 
 def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
@@ -158,13 +161,23 @@ def idle(driver: Driver, sizes: Sizes, _: float) -> Figures:
 
 
 def footprint(driver: Driver, sizes: Sizes, pace: float) -> Figures:
-    """Bytes of log and rows written per job, from its enqueue to its end."""
+    """Bytes of log and rows written per job, from its enqueue to its end; of a file, the bytes that its processes have given to the disk."""
     driver.call("reset")
+    if driver.contestant.store == "sqlite":
+        written = _given_to_disk()
+        stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
+        driver.drain("noop", stored, limit=sizes.limit)
+        return {"disk": (_given_to_disk() - written) / stored}
     before = _written(driver)
     stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
     driver.drain("noop", stored, limit=sizes.limit)
     after = _written(driver)
     return {"rows": (after[1] - before[1]) / stored, "wal": (after[0] - before[0]) / stored}
+
+
+def _given_to_disk() -> int:
+    """By all processes that were started here and have ended."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock * 512
 
 
 def _written(driver: Driver) -> tuple[float, float]:
@@ -277,18 +290,19 @@ def _passed(driver: Driver, stored: int, limit: float) -> list[tuple[float, floa
     """When how many jobs were done, as far as it got within the limit."""
     contestant = driver.contestant
     numbers = sorted({max(1, round(stored * part)) for part in (*_MARKS, 0.99)})
-    with psycopg.connect(driver.url, autocommit=True) as link, driver.workers() as workers:
+    with psycopg.connect(driver.url, autocommit=True) as link:
         marks = [job for (job,) in link.execute(contestant.marks_sql.encode(), (numbers,)).fetchall()]
-        began = _begun(workers)
-        seen: list[tuple[float, float]] = []
-        for number, mark in zip(numbers, marks, strict=True):
-            while link.execute(contestant.unfinished_sql.encode(), (mark,)).fetchall() == [(True,)]:
-                workers.check()
-                if time.monotonic() - began > limit:
-                    return seen
-                time.sleep(0.01)
-            seen.append((time.monotonic(), float(number)))
-        return seen
+        with driver.workers() as workers:
+            began = _begun(workers)
+            seen: list[tuple[float, float]] = []
+            for number, mark in zip(numbers, marks, strict=True):
+                while link.execute(contestant.unfinished_sql.encode(), (mark,)).fetchall() == [(True,)]:
+                    workers.check()
+                    if time.monotonic() - began > limit:
+                        return seen
+                    time.sleep(0.01)
+                seen.append((time.monotonic(), float(number)))
+            return seen
 
 
 def _between(seen: list[tuple[float, float]], low: float, high: float) -> float:
@@ -335,9 +349,9 @@ WORKS: tuple[Work, ...] = (
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), peer_rounds=1),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
-    Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1),
-    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished),
-    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=1),
+    Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1, leaves=True),
+    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished, leaves=True),
+    Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=1, leaves=True),
     Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=1),
     Work("drain2_few", "drain of 20,000, two workers", "drain", _drain(lambda s: s.few, processes=2), rounds=1),
     Work(
@@ -353,7 +367,7 @@ WORKS: tuple[Work, ...] = (
         _drain(lambda s: s.many, kind="threaded", processes=2), rounds=1,
     ),
     Work("footprint", "written per job", "footprint", footprint, rounds=1),
-    Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1),
+    Work("foreign", "drain of 20,000 beside 1,000,000 of foreign kinds", "foreign", foreign, rounds=1, leaves=True),
     Work("groups", "100,000 jobs in 1,000 groups", "groups", _shaped("noop", lambda s: s.many, groups=1_000), rounds=1),
     Work("one_group", "20,000 jobs in one group", "one_group", _shaped("noop", lambda s: s.few, groups=1), rounds=1),
     Work("unique", "100,000 jobs with unique keys", "unique", _shaped("noop", lambda s: s.many, unique=True), rounds=1),
