@@ -106,7 +106,6 @@ def fill(app: tenure.App, count: int) -> None:
 
 def drain_by_worker(app: tenure.App, count: int, **settings: Any) -> float:
     """Jobs a second from the first claim to the last settle, by one worker in this process."""
-    worker = make_worker(app, worker_settings(janitor=False, **settings))
     began, ended, settled = 0.0, 0.0, 0
 
     def on_start(_: tenure.events.WorkerStarted) -> None:
@@ -124,7 +123,7 @@ def drain_by_worker(app: tenure.App, count: int, **settings: Any) -> float:
     listeners.add(on_start, tenure.events.WorkerStarted)
     listeners.add(on_settled, tenure.events.Settled)
     app.listeners = listeners
-    worker = make_worker(app, worker_settings(janitor=False, **settings))
+    worker = make_worker(app, worker_settings(**settings))
     asyncio.run(worker.run())
     return count / (ended - began)
 

@@ -42,6 +42,8 @@ def crawl(url: str, out: Path, site: str, *, plain: bool) -> int:
     os.environ.update(TENURE_URL=url, CRAWLER_OUT=str(out.resolve()), CRAWLER_SITE=site)
     from examples.crawler.jobs import QUEUES, Discover, app, job_for
 
+    dead_ones = tenure.Filter(states=["dead"], queues=QUEUES)
+    died_before = {job.id for job in app.queue.list(dead_ones, limit=1_000)}
     app.enqueue(job_for(Discover()))
     began, stop, finished = time.monotonic(), threading.Event(), threading.Event()
 
@@ -62,7 +64,7 @@ def crawl(url: str, out: Path, site: str, *, plain: bool) -> int:
     finally:
         stop.set()
         drawing.join()
-    dead = app.queue.list(tenure.Filter(states=["dead"], queues=QUEUES))
+    dead = [job for job in app.queue.list(dead_ones, limit=1_000) if job.id not in died_before]
     app.close()
     if not finished.is_set():
         print("stopped; run it again to go on")

@@ -2,7 +2,7 @@
 
     async def export(ctx: tenure.Context, days: int) -> None:
         for n in range(days):
-            ctx.check()                     # raises if it was asked to cancel, took too long, or lost its claim
+            ctx.check()                     # raises if it should stop: asked to cancel, too late, claim lost, worker leaving
             ctx.progress(n / days, f"day {n}")
 
 Everything here may be called from an async handler, a thread or a child process, and none of it waits for the database,
@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from tenure.errors import ClaimLost, FieldError, JobAsked, UsageError
+from tenure.outcome import Release
 from tenure.payload import clean_error, is_share
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ current: ContextVar[Context | None] = ContextVar("tenure_context", default=None)
 class Context:
     """One run of one job."""
 
-    __slots__ = ("_asked", "_claim", "_lost", "_progress", "_tell", "_timed_out")
+    __slots__ = ("_asked", "_claim", "_leaving", "_lost", "_progress", "_tell", "_timed_out")
 
     def __init__(self, claim: Claim | None = None, tell: Any = None) -> None:
         self._claim = claim
-        self._asked = self._lost = self._timed_out = False
+        self._asked = self._lost = self._timed_out = self._leaving = False
         self._progress: tuple[float, str | None] | None = None
         self._tell = tell
 
@@ -81,13 +82,15 @@ class Context:
 
     def check(self) -> None:
         """Raise if this run should stop: ClaimLost if it lost its claim, JobAsked if it is to be cancelled, TimeoutError if it
-        took too long. A handler that lets them through is settled accordingly."""
+        took too long, Release if its worker leaves and can wait no longer. A handler that lets them through is settled accordingly."""
         if self._lost:
             raise ClaimLost(self.claim.id, self.claim.epoch)
         if self._asked:
             raise JobAsked(f"job {self.claim.id} was asked to cancel")
         if self._timed_out:
             raise TimeoutError(f"job {self.claim.id} has run longer than its timeout")
+        if self._leaving:
+            raise Release
 
     def progress(self, done: float, note: str | None = None) -> None:
         """Tell how far this run is, from 0 to 1, in passing: the store learns the latest word within a second or so."""

@@ -91,5 +91,25 @@ def test_a_script_has_the_address_of_its_file(tmp_path: Path) -> None:
     assert run("none", tmp_path, "shop.py").strip() == f"{tmp_path.resolve() / 'shop.py'}:app"
 
 
+def test_an_app_that_another_module_made_has_the_address_of_where_it_stands(tmp_path: Path) -> None:
+    """A factory or a subclass: where the app is made is not where it can be imported from."""
+    (tmp_path / "core.py").write_text(
+        "import tenure\n\nclass Mine(tenure.App):\n    def __init__(self):\n        super().__init__()\n\n"
+        "def make():\n    return tenure.App()\n"
+    )
+    (tmp_path / "shop.py").write_text(
+        "import core\nfrom types import SimpleNamespace\n\n"
+        "app, mine, held = core.make(), core.Mine(), SimpleNamespace(app=core.make())\n"
+    )
+    loaded = "from tenure.worker.address import load\nprint(*[load(f'shop:{name}').address for name in ('app', 'mine', 'held.app')])"
+    (tmp_path / "loads.py").write_text(loaded)
+    assert run("none", tmp_path, "loads.py").split() == ["shop:app", "shop:mine", "shop:held.app"]
+    (tmp_path / "file.py").write_text(loaded.replace("shop:", "shop.py:"))
+    path = tmp_path.resolve() / "shop.py"
+    assert run("none", tmp_path, "file.py").split() == [f"{path}:app", f"{path}:mine", f"{path}:held.app"]
+    (tmp_path / "imports.py").write_text("import shop\nprint(shop.app.address, shop.mine.address, shop.held.app.address)")
+    assert run("none", tmp_path, "imports.py").split() == ["shop:app", "shop:mine", "None"]
+
+
 def test_an_app_that_nobody_can_import_has_no_address() -> None:
     assert tenure.App().address is None

@@ -271,6 +271,16 @@ def test_every_step_is_in_flight_at_most_once(step: jobs.Step, tmp_path: Path) -
     assert [job.inserted for job in made] == [True, False]
 
 
+def test_what_died_in_an_earlier_crawl_is_no_fault_of_this_one(url: str, out: Path) -> None:
+    with Site(edition=1) as site:
+        crawl(url, out, site)
+        with tenure.open(url) as queue:
+            queue.enqueue("died", queue=jobs.QUEUES[0])
+            [claim] = queue.claim(kinds=["died"])
+            assert queue.settle(claim, tenure.Bury("long ago"))
+        crawl(url, out, site)
+
+
 def test_the_crawler_as_people_run_it_draws_a_picture_and_has_every_page_in_the_end(tmp_path: Path) -> None:
     """In a terminal, with its own site, and in the folder where it is run."""
     ours, theirs = pty.openpty()

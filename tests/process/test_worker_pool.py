@@ -72,6 +72,15 @@ def test_a_child_leaves_after_so_many_jobs_and_another_takes_its_place(scene: Sc
     assert pool.left() == 0
 
 
+def test_a_child_that_makes_room_is_replaced_though_threads_are_left_in_it(scene: Scene) -> None:
+    pool = scene.start("--processes", "2", "-c", "1", "--max-jobs", "1", *_SOON)
+    scene.enqueue("leaves_a_thread", 6)
+    until(lambda: scene.counts == {"done": 6})
+    assert "it is started again in" not in pool.log
+    pool.send(signal.SIGTERM)
+    assert pool.left() == 0
+
+
 def test_a_child_that_uses_too_much_memory_leaves_and_another_takes_its_place(scene: Scene) -> None:
     pool = scene.start("--processes", "2", "-c", "1", "--max-memory", str(200 << 20), *_SOON)
     jobs = scene.enqueue("grows", 12)

@@ -30,6 +30,15 @@ def test_told_to_stop_it_finishes_what_runs(scene: Scene) -> None:
     assert scene.job(job).state is State.DONE
 
 
+def test_threads_that_handlers_left_behind_hold_up_nobody(scene: Scene) -> None:
+    jobs = scene.enqueue("leaves_a_thread", 2)
+    worker = scene.start()
+    until(lambda: scene.counts == {"done": len(jobs)})
+    worker.send(signal.SIGTERM)
+    assert worker.left() == 0
+    assert "threads are left that do not end" in worker.log
+
+
 def test_told_to_stop_it_gives_back_what_waits_and_claims_nothing_more(scene: Scene) -> None:
     """One slot that has run many short jobs holds more of them than it can run at once."""
     scene.enqueue("good", 1_000)

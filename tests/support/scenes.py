@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sqlite3
+import threading
 import time
 from pathlib import Path
 
@@ -77,6 +78,13 @@ async def ends(how: str) -> None:
             os.kill(os.getpid(), signal.SIGSEGV)
         case _:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.job
+async def leaves_a_thread(ctx: tenure.Context) -> None:
+    """Done at once, but for a thread that never ends."""
+    threading.Thread(target=threading.Event().wait).start()
+    _note("begun", ctx)
 
 
 @app.job

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.duration import parse
 from tenure.cli.worker import command
 from tenure.worker.pool import child_command
 from tenure.worker.settings import LineTerms, RunTerms, WorkerSettings, lines_of
@@ -95,8 +96,15 @@ def test_the_processes_of_a_pool_are_told_what_the_pool_was_told() -> None:
     for option in ("children 3", "child-jobs 4", "max-jobs 5", "max-memory 6", "prefetch 7", "no-janitor"):
         assert f"--{option}" in words
     assert "--child-jobs" not in child_command("shop:app", worker_settings())
-    assert "--grace 22.0s" in words  # of 25: the rest is for what their parent has to do after them
+    assert "--grace 22s" in words  # of 25: the rest is for what their parent has to do after them
     assert "--grace 1.5s" in " ".join(child_command("shop:app", worker_settings(grace="2s")))
+
+
+def test_the_shortest_spans_reach_the_processes_of_a_pool_as_they_were_told() -> None:
+    given = worker_settings(lease="1h", poll="70us", grace="1us", settle_delay="50us")
+    words = child_command("shop:app", given)
+    spans = {word: parse(words[n + 1]) for n, word in enumerate(words) if word in ("--lease", "--poll", "--settle-delay")}
+    assert spans == {"--lease": given.lease, "--poll": given.poll, "--settle-delay": given.settle_delay}
 
 
 def test_a_name_that_no_worker_knows_is_refused_with_the_one_that_was_meant() -> None:

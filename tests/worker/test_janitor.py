@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,6 +67,40 @@ def test_it_promotes_reclaims_and_retains_once_before_new_work(house: House) -> 
     ]
     assert claim.id == ids["left"]
     assert queue.get(ids["left"]).crashes == 1  # type: ignore[union-attr]
+
+
+def test_once_is_every_chore_to_its_end_however_many_ticks_that_takes(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.janitor.janitor._BEGINNING", 0.0)  # a tick is over after its first piece
+    monkeypatch.setattr("tenure.janitor.janitor._BATCH", 10)
+    clock = house.stand_still(retain={"done": "1h"})
+    old = [_ended(house, "default", tenure.Done()) for _ in range(25)]
+    due = [house.queue.enqueue("due", delay="1h").id for _ in range(25)]
+    clock.advance("2h")
+    _janitor(house).once()
+    assert [house.queue.get(job) for job in old] == [None] * 25
+    assert {job.state.value for job in map(house.queue.get, due) if job} == {"ready"}
+
+
+def test_what_the_code_names_is_stored_when_a_worker_starts_and_not_again(house: House) -> None:
+    """Else what somebody removed would come back within the hour, and two versions of the code would undo each other."""
+
+    @house.app.cron("0 3 * * *")
+    @house.app.job
+    async def nightly() -> None: ...
+
+    janitor = Janitor(
+        house.queue, house.app.janitor, listeners=house.app.listeners, worker="w", kinds=house.app.kinds,
+        crons=house.app.crons,
+    )  # fmt: skip
+    janitor.once()
+    [schedule] = house.app.schedules.list()
+    assert house.app.schedules.remove(schedule.name)
+    [storing] = [chore for chore in janitor.chores if chore.name == "schedule"]
+    assert storing.due == math.inf
+    janitor.tick()
+    assert house.app.schedules.list() == []
 
 
 def _ended(house: House, queue: str, outcome: tenure.Outcome) -> str:

@@ -8,11 +8,12 @@ import threading
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tenure
-from tenure.events import ClaimGone, Listeners, SlotStuck
+from tenure.events import ClaimGone, Listeners, Outage, SlotStuck
 from tenure.worker.isolate import Children
 from tenure.worker.run import Run
 from tests.support.workers import alive
@@ -419,6 +420,63 @@ def test_progress_reaches_the_store_while_the_job_runs(house: House) -> None:
     assert (seen.progress, seen.progress_note, seen.state) == (0.4, "almost\ufffd half", "running")
     go.set()
     assert house.ended(job).state == "done"
+
+
+def test_who_tells_of_progress_all_the_time_delays_no_lease(house: House) -> None:
+    go = threading.Event()
+
+    @house.app.job
+    def chatters(ctx: tenure.Context) -> None:
+        while not go.wait(0.0001):
+            ctx.progress(0.5, "still at it")
+
+    @house.app.job
+    def says_once(ctx: tenure.Context) -> None:
+        ctx.progress(0.25)
+        go.wait(60)
+
+    jobs = [chatters.enqueue(), says_once.enqueue()]
+    house.start(lease="1500ms")
+    leases = [house.seen(job, lambda j: j.progress is not None).lease_until for job in jobs]
+    for _ in range(3):
+        leases = [_renewed(house, job, since) for job, since in zip(jobs, leases, strict=True)]
+    go.set()
+    assert [(j.state, j.attempt, j.crashes) for j in map(house.ended, jobs)] == [("done", 1, 0)] * 2
+
+
+@pytest.mark.parametrize("own_house", ["postgres"], indirect=True)
+def test_what_is_settled_in_a_transaction_of_its_own_tells_no_more_of_its_progress(own_house: House) -> None:
+    """Its row is held until that transaction ends, and who waits for it renews no lease meanwhile."""
+    heard = Heard(own_house.app, Outage)
+    go = threading.Event()
+
+    @own_house.app.job
+    def ends_itself(ctx: tenure.Context) -> None:
+        with own_house.connection() as connection:
+            ctx.claim.settle_in(connection, tenure.Done())
+            ctx.progress(0.9)
+            go.wait(60)
+            connection.commit()
+
+    @own_house.app.job
+    async def waits() -> None:
+        while not go.is_set():  # noqa: ASYNC110 - the test is no task
+            await asyncio.sleep(0.01)
+
+    jobs = [ends_itself.enqueue(), waits.enqueue()]
+    own_house.start(lease="1500ms")
+    lease = own_house.seen(jobs[1], lambda j: j.state == "running").lease_until
+    for _ in range(8):
+        lease = _renewed(own_house, jobs[1], lease)
+    assert heard.events == []
+    go.set()
+    assert [own_house.ended(job).state for job in jobs] == ["done"] * 2
+
+
+def _renewed(house: House, job: Any, since: datetime | None) -> datetime | None:
+    """Until when a running job's lease lasts, once that is later than it was."""
+    assert since is not None
+    return house.seen(job, lambda j: j.lease_until is not None and j.lease_until > since).lease_until
 
 
 def test_progress_of_an_isolated_job_reaches_the_store(parent_house: House, tmp_path: Path) -> None:

@@ -74,6 +74,30 @@ def test_the_second_stop_gives_back_what_runs(house: House) -> None:
     go.set()
 
 
+def test_a_handler_in_a_thread_hears_that_its_worker_leaves_and_its_job_is_given_back(house: House) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    @house.app.job
+    def polls(ctx: tenure.Context) -> None:
+        begun.set()
+        try:
+            while True:
+                ctx.check()
+                ended.wait(0.003)
+        finally:
+            ended.set()
+
+    job = polls.enqueue()
+    working = house.start(grace="30s")
+    assert begun.wait(30)
+    working.tell()
+    working.tell()
+    assert ended.wait(30)
+    working.gone()
+    seen = house.seen(job, lambda j: j.state == "ready")
+    assert (seen.attempt, seen.crashes, house.story(job)) == (0, 0, [])
+
+
 def test_past_its_grace_a_worker_waits_for_nobody(house: House) -> None:
     begun, go = threading.Barrier(3), threading.Event()
 
@@ -176,6 +200,55 @@ def test_who_makes_room_and_is_told_to_stop_meanwhile_has_been_told_once(house: 
     go.set()
     working.gone()
     assert house.ended(job).result == "finished"
+
+
+def test_who_makes_room_waits_for_what_runs_longer_than_a_grace_period(house: House) -> None:
+    """Nobody is in a hurry: what is given back would be begun anew by each fresh worker, and never end."""
+    turns, go = [0], threading.Event()
+
+    @house.app.job
+    async def takes_long() -> str:
+        while not go.is_set():  # noqa: ASYNC110 - the test is no task
+            turns[0] += 1
+            await asyncio.sleep(0.003)
+        return "finished"
+
+    @house.app.job
+    async def fine() -> None: ...
+
+    job = takes_long.enqueue()
+    working = house.start(max_memory=1, grace="300ms")
+    until(lambda: turns[0])
+    fine.enqueue()
+    until(lambda: working.worker.made_room)
+    then = turns[0]
+    until(lambda: turns[0] > then + 300)
+    later = fine.enqueue()
+    assert house.seen(later, lambda j: j.state == "ready").attempt == 0
+    go.set()
+    working.gone()
+    seen = house.ended(job)
+    assert (seen.result, seen.attempt) == ("finished", 1)
+
+
+def test_who_makes_room_does_not_wait_for_what_runs_on_past_its_timeout(house: House) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    @house.app.job(timeout="50ms")
+    def hangs() -> None:
+        begun.set()
+        go.wait(60)
+
+    @house.app.job
+    async def fine() -> None: ...
+
+    hangs.enqueue()
+    working = house.start(max_memory=1, grace="300ms")
+    assert begun.wait(30)
+    fine.enqueue()
+    working.gone()
+    assert working.worker.made_room
+    go.set()
 
 
 def test_what_is_settled_while_the_claimer_counts_is_no_room_for_more(house: House) -> None:

@@ -46,8 +46,18 @@ _ALSO: Final = {"replay": "retry"}
 """The verb's own name."""
 
 
+_LAST: Final = 2.0
+
+
 class _Commands(click.Group):
     """Commands that are imported when they are run."""
+
+    leaves: float | None = None
+    """How long the process may still take when its command has ended, in seconds; None: as long as it has threads."""
+
+    def leave_soon(self) -> None:
+        """Whoever calls this has stopped all that is to be stopped in order: threads that handlers left hold nothing up for long."""
+        self.leaves = _LAST
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's shape
         """Their names, in the order of their use."""
@@ -75,7 +85,14 @@ class _Commands(click.Group):
             from tenure.cli.desk.shells import register
 
             register()
-        return super().main(*args, **extra)
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            if self.leaves is not None and not (args or extra):  # this is what the process was started for
+                from tenure.cli.serving import leave_within
+
+                leave_within(self.leaves, "threads are left that do not end; leaving them behind", end.code)
+            raise
 
     def invoke(self, ctx: click.Context) -> object:
         """Run it; an error of ours is one sentence and an exit code, not a traceback."""

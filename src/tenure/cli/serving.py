@@ -224,14 +224,16 @@ def ended_well(serving: Serving) -> None:
         raise click.ClickException("the server ended by itself; the log says why")
 
 
-def leave_within(seconds: float) -> None:
+def leave_within(
+    seconds: float, why: str = "the grace period is over; leaving what hangs behind", code: object = 1
+) -> None:
     """End this process after so many seconds if it is still here, whatever hangs."""
 
     def leave() -> None:
-        log.error("the grace period is over; leaving what hangs behind")
+        log.error(why)
         logging.shutdown()
         sys.stdout.flush()
-        os._exit(1)
+        os._exit(code if isinstance(code, int) else code is not None)
 
     timer = threading.Timer(seconds, leave)
     timer.daemon = True

@@ -148,10 +148,12 @@ def _alone(
     as_json: bool,
 ) -> None:
     """A worker, as `tenure worker` runs it."""
+    from tenure.cli import main
     from tenure.logs import log_alike
     from tenure.worker.address import load
     from tenure.worker.start import make_worker, run_here
 
+    main.leave_soon()
     app = load(address)
     with shown(app, dashboard, None, access) as page, metered(app, metrics):
         worker = make_worker(app, settings)

@@ -61,6 +61,7 @@ def command(
     With --metrics, each of several processes serves its numbers on a port of its own: the one given, and those after it.
     The first Ctrl-C or SIGTERM finishes what runs and gives back what waits; the second gives back what runs as well.
     """
+    from tenure.cli import main
     from tenure.worker.address import load
     from tenure.worker.pool import NUMBER, PARENT
     from tenure.worker.settings import lines_of
@@ -72,6 +73,7 @@ def command(
         metrics = in_pool(int(os.environ.get(NUMBER, "0")))
     else:
         set_up(log_format, log_level)
+    main.leave_soon()
     found = load(app)
     if as_json and PARENT not in os.environ:
         _tell(found, lines_of(list(queues) or None, settings["concurrency"]), processes)

@@ -9,6 +9,7 @@ the next.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -56,6 +57,8 @@ class Chore(Struct):
     moved: int = 0
     seconds: float = 0.0
     """What this turn has moved so far, and the time that took."""
+    turns: int = 0
+    """How many turns it has had to their end."""
 
 
 class Janitor(Service):
@@ -86,7 +89,7 @@ class Janitor(Service):
             Chore("promote", look, self._promote),
             Chore("expire", look, lambda: queue.expire(_BATCH)),
             Chore("reclaim", look, self._reclaim),
-            Chore("schedule", 3_600.0, self._store_schedules),
+            Chore("schedule", math.inf, self._store_schedules),
             Chore("fire", _FIRE_EVERY, self._fire, full=100),
             Chore("figures", _MERGE_EVERY, lambda: queue.tidy_figures(keep=settings.figures), full=1),
             Chore("sample", _SAMPLE_EVERY, self._sample),
@@ -119,11 +122,12 @@ class Janitor(Service):
                 break
 
     def once(self, *, goes_round: bool = False) -> None:
-        """Every chore, now. `goes_round`: all groups are looked at, for who will not be there to go on with the rest."""
+        """Every chore, now and to its end. `goes_round`: all groups are looked at, for who will not be there to go on with the rest."""
         self._goes_round = goes_round
         for chore in self.chores:
-            chore.due = 0.0
-        self.tick()
+            chore.due, chore.turns = 0.0, 0
+        while not (self.stopping or all(chore.turns for chore in self.chores)):
+            self.tick()
 
     def _piece(self, chore: Chore) -> None:
         began, rest = time.monotonic(), chore.every
@@ -141,6 +145,7 @@ class Janitor(Service):
         now = time.monotonic()
         chore.seconds, chore.due = chore.seconds + now - began, now + rest
         if rest:
+            chore.turns += 1
             self._tell(chore)
 
     def _put_off(self) -> None:
@@ -174,7 +179,8 @@ class Janitor(Service):
         return 0
 
     def _store_schedules(self) -> int:
-        """What the code names is put into the store; kept there, it survives restarts."""
+        """What the code names is put into the store when it starts, and not again: another version of the code may have put
+        its own there since, and what somebody removed stays away meanwhile."""
         return sum(schedule.store(self._queue) for schedule in self._crons)
 
     def _fire(self) -> int:

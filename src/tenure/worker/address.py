@@ -6,10 +6,12 @@ import importlib
 import importlib.util
 import os
 import sys
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tenure.errors import UsageError
 from tenure.kinds import Kinds
@@ -19,6 +21,8 @@ __all__ = ["address_of", "load", "loading", "surroundings"]
 _SCRIPT = "__tenure_"
 """How the modules made of scripts are named: they can be found again only by their path."""
 _loading = ContextVar("loading", default=False)
+_loaded: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""Where apps were loaded from."""
 
 
 def load(address: str) -> Any:
@@ -38,6 +42,9 @@ def load(address: str) -> Any:
         apps = [n for n, v in vars(module).items() if _is_app(v)]
         known = f"it has {', '.join(apps)}" if apps else "it has no tenure.App"
         raise UsageError(f"{address!r}: {where} has no app named {name!r}; {known}")
+    where = str(Path(where).resolve()) if where.endswith(".py") else where
+    with suppress(TypeError):  # who cannot be held so is found in its module
+        _loaded[app] = f"{where}:{name}"
     return app
 
 
@@ -47,11 +54,21 @@ def loading() -> bool:
 
 
 def address_of(app: object, module_name: str) -> str | None:
-    """The address under which another process finds this app; None if there is none."""
+    """The address under which another process finds this app; None if there is none.
+
+    It is looked for in the module that made it, then it is where it was loaded from, or in any module: a factory or a subclass
+    in one module may make what stands in another.
+    """
+    found = _address_in(module_name, app) or _loaded.get(app)
+    return found or next((there for name in list(sys.modules) if (there := _address_in(name, app))), None)
+
+
+def _address_in(module_name: str, app: object) -> str | None:
     module = sys.modules.get(module_name)
-    if module is None:
+    try:
+        name = next((n for n, v in list(vars(module).items()) if v is app), None)
+    except TypeError:  # something else stands there
         return None
-    name = next((n for n, v in vars(module).items() if v is app), None)
     if name is None:
         return None
     spec = getattr(module, "__spec__", None)

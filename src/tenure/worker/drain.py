@@ -1,11 +1,14 @@
-"""Stopping in good order, within the grace period: finish what runs, give back what waits, settle everything, leave."""
+"""Stopping in good order, within the grace period: finish what runs, give back what waits, settle everything, leave.
+
+The grace period begins when somebody says that the worker is to stop. One that makes room for a fresh one waits for what it runs.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -27,6 +30,7 @@ __all__ = ["Parts", "drain"]
 
 log = logging.getLogger("tenure")
 _LEAST, _LOOK = 0.05, 0.01
+_LOOK_AGAIN = 0.25
 
 
 class Parts(Struct, frozen=True):
@@ -46,9 +50,17 @@ class Parts(Struct, frozen=True):
     listeners: Listeners
 
 
-async def drain(parts: Parts, slots: list[asyncio.Task[None]], leaving: asyncio.Event, grace: float) -> None:
-    """Stop it; `leaving` says that what runs is to be given back rather than waited for."""
-    deadline = time.monotonic() + grace
+async def drain(
+    parts: Parts,
+    slots: list[asyncio.Task[None]],
+    told: asyncio.Event,
+    leaving: asyncio.Event,
+    grace: Callable[[], float],
+) -> float:
+    """Stop it; when it had to be over by.
+
+    `told` says that somebody wants it to stop, `leaving` that what runs is to be given back rather than waited for.
+    """
     running = len(parts.runner.runs)
     parts.listeners.tell(WorkerStopping(parts.name, running))
     log.info("worker %s stops: %d jobs are running", parts.name, running)
@@ -56,7 +68,9 @@ async def drain(parts: Parts, slots: list[asyncio.Task[None]], leaving: asyncio.
     for line in parts.lines:
         for claim in line.close():
             parts.settler.add(claim, Release())
-    await _finish(parts, slots, leaving, deadline, reserve=grace / 5)
+    await _unhurried(parts, slots, told)
+    deadline = time.monotonic() + grace()
+    await _finish(parts, slots, leaving, deadline, reserve=grace() / 5)
     if parts.janitor is not None:
         parts.janitor.stop()
     await _join([parts.claimer], deadline)
@@ -77,6 +91,20 @@ async def drain(parts: Parts, slots: list[asyncio.Task[None]], leaving: asyncio.
         log.error("worker %s: the database did not answer before the grace period ended", parts.name)
     parts.listeners.tell(WorkerStopped(parts.name))
     log.info("worker %s has stopped", parts.name)
+    return deadline
+
+
+async def _unhurried(parts: Parts, slots: list[asyncio.Task[None]], told: asyncio.Event) -> None:
+    """Until somebody is in a hurry: wait for all that runs, but for what was told to stop and does not."""
+    word = asyncio.ensure_future(told.wait())
+    pending = {s for s in slots if not s.done()}
+    while pending and not told.is_set():
+        runs = parts.runner.runs.values()
+        if runs and all(run in parts.runner.stuck for run in runs):
+            break
+        await asyncio.wait({*pending, word}, timeout=_LOOK_AGAIN, return_when=asyncio.FIRST_COMPLETED)
+        pending = {s for s in pending if not s.done()}
+    word.cancel()
 
 
 async def _finish(

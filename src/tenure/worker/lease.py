@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import platform
 import time
@@ -93,7 +94,7 @@ class Keeper(Service):
             self._next = now + self._every
             self._note_gap()
             self._tell_figures()
-        self._pass_on()
+        self._pass_on(until=self._next)
         return max(min(self._next - time.monotonic(), _PROGRESS_EVERY), 0.001)
 
     @property
@@ -152,9 +153,13 @@ class Keeper(Service):
         except StoreError as error:
             log.warning("a few seconds of figures are lost: %s", error)
 
-    def _pass_on(self) -> None:
-        while self._told:
-            _, context = self._told.popitem()
+    def _pass_on(self, *, until: float = math.inf) -> None:
+        """The last word of each that told something: once each, however often it tells more meanwhile, and none when leases are due."""
+        for job_id in list(self._told):
+            if time.monotonic() >= until:
+                return
+            context = self._told.pop(job_id)
             told = context._progress  # noqa: SLF001 - one worker, two modules
-            if told is not None:
+            # What a handler ended in its own transaction is held by that: there is nothing to tell, and it would be waited for.
+            if told is not None and context.claim.settled_as is None:
                 self._queue.progress(context.claim, told[0], told[1])

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from msgspec import Struct
 
@@ -204,9 +205,9 @@ def child_command(address: str, settings: WorkerSettings) -> list[str]:
     for line in settings.lines:
         command += ["-q", line.name]
     command += [
-        "--lease", f"{settings.lease.total_seconds()}s", "--poll", f"{settings.poll.total_seconds()}s",
-        "--grace", f"{grace - share_of(grace)}s", "--prefetch", str(settings.prefetch),
-        "--settle-delay", f"{settings.settle_delay.total_seconds()}s", "--children", str(settings.children),
+        "--lease", _span(settings.lease), "--poll", _span(settings.poll),
+        "--grace", _span(timedelta(seconds=grace - share_of(grace))), "--prefetch", str(settings.prefetch),
+        "--settle-delay", _span(settings.settle_delay), "--children", str(settings.children),
     ]  # fmt: skip
     if not settings.janitor:
         command.append("--no-janitor")
@@ -217,3 +218,8 @@ def child_command(address: str, settings: WorkerSettings) -> list[str]:
     if settings.max_memory is not None:
         command += ["--max-memory", str(settings.max_memory)]
     return command
+
+
+def _span(length: timedelta) -> str:
+    """As a command line takes it: without the exponent that a float of few seconds is written with."""
+    return f"{length.total_seconds():f}".rstrip("0").rstrip(".") + "s"

@@ -139,19 +139,18 @@ class Run:
     def leave(self) -> None:
         """The worker cannot wait for it any longer: it is given back."""
         self.leaving = True
-        self._stop(None, "leave")
+        self._stop("_leaving", "leave")
 
-    def _stop(self, flag: str | None, why: str) -> None:
-        if not self.active or (flag is not None and getattr(self.context, flag)):
+    def _stop(self, flag: str, why: str) -> None:
+        if not self.active or getattr(self.context, flag):
             return
-        if flag is not None:
-            setattr(self.context, flag, True)
+        setattr(self.context, flag, True)
         if self.apart is not None:
             self.apart(why)
             return
         if self.task is not None and not self.in_thread:
             self.task.cancel()
-        if self.told is not None and flag is not None:
+        if self.told is not None and why != "leave":
             self.told(self)
 
     @property

@@ -82,11 +82,11 @@ class Worker:
         self._stops = 0
         """How often it was told to stop."""
         self._retired, self._retiring = False, threading.Lock()
-        """Whether it stops for a reason of its own, which is nobody's word; two threads may come to see one."""
+        """Whether it stops because its parent is gone, which is nobody's word; two threads may come to see a reason to stop."""
         self.grace = settings.grace.total_seconds()
         """How long stopping may take, in seconds; less is left where others had to stop first."""
         self.made_room = False
-        """Whether it stopped by itself, for a fresh one to take its place."""
+        """Whether it stops by itself, for a fresh one to take its place."""
         self.on_stop: Callable[[int], None] | None = None
         """Called when it is to stop, with how often it was told; the first to know."""
         self._ended = self._ended_apart = 0
@@ -96,7 +96,7 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped."""
         self._loop = asyncio.get_running_loop()
-        self._stopping, self._leaving = asyncio.Event(), asyncio.Event()
+        self._stopping, self._told, self._leaving = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._tell_stops()
         self._desk = Crew(_DESK, self._loop, "desk")
         queues: list[Queue] = []
@@ -128,6 +128,9 @@ class Worker:
     def _begin_to_stop(self) -> None:
         if self.on_stop is not None:
             self.on_stop(self._stops)
+        self._begin_to_end()
+
+    def _begin_to_end(self) -> None:
         if hasattr(self, "_loop"):
             with contextlib.suppress(RuntimeError):  # it has stopped already
                 self._loop.call_soon_threadsafe(self._tell_stops)
@@ -157,6 +160,8 @@ class Worker:
 
     def _tell_stops(self) -> None:
         if self._stops >= 1 or self._retired:
+            self._told.set()
+        if self._told.is_set() or self.made_room:
             self._stopping.set()
         if self._stops >= 2:
             self._leaving.set()
@@ -229,8 +234,7 @@ class Worker:
         try:
             await self._stopping.wait()
         finally:
-            deadline = time.monotonic() + self.grace
-            await drain(self._parts, slots, self._leaving, self.grace)
+            deadline = await drain(self._parts, slots, self._told, self._leaving, lambda: self.grace)
             if chores is not None:
                 await asyncio.wait({chores}, timeout=max(deadline - time.monotonic(), 0.0))
 
@@ -402,12 +406,18 @@ class Worker:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Stop, if this worker has run as many jobs as it may, or uses too much memory."""
-        if self._stops or self._retired:
+        """Stop, if this worker has run as many jobs as it may, or uses too much memory: once what it runs has ended, and not before.
+
+        Nobody is in a hurry, and what takes longer than a grace period would be begun anew by each fresh one.
+        """
+        if self._stops or self._retired or self.made_room:
             return
         if used_up(self._settings, self._ended + self._ended_apart, self.name):
-            self.made_room = True
-            self.retire()
+            with self._retiring:
+                if self.made_room:
+                    return
+                self.made_room = True
+            self._begin_to_end()
 
     def _left(self) -> int:
         """How many more jobs it may claim."""
