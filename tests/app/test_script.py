@@ -107,7 +107,9 @@ def test_an_app_that_another_module_made_has_the_address_of_where_it_stands(tmp_
     (tmp_path / "file.py").write_text(loaded.replace("shop:", "shop.py:"))
     path = tmp_path.resolve() / "shop.py"
     assert run("none", tmp_path, "file.py").split() == [f"{path}:app", f"{path}:mine", f"{path}:held.app"]
-    (tmp_path / "imports.py").write_text("import shop\nprint(shop.app.address, shop.mine.address, shop.held.app.address)")
+    (tmp_path / "imports.py").write_text(
+        "import shop\nprint(shop.app.address, shop.mine.address, shop.held.app.address)"
+    )
     assert run("none", tmp_path, "imports.py").split() == ["shop:app", "shop:mine", "None"]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.duration import parse
 from tenure.cli.worker import command
+from tenure.duration import parse
 from tenure.worker.pool import child_command
 from tenure.worker.settings import LineTerms, RunTerms, WorkerSettings, lines_of
 from tenure.worker.start import start, worker_settings
@@ -103,7 +103,11 @@ def test_the_processes_of_a_pool_are_told_what_the_pool_was_told() -> None:
 def test_the_shortest_spans_reach_the_processes_of_a_pool_as_they_were_told() -> None:
     given = worker_settings(lease="1h", poll="70us", grace="1us", settle_delay="50us")
     words = child_command("shop:app", given)
-    spans = {word: parse(words[n + 1]) for n, word in enumerate(words) if word in ("--lease", "--poll", "--settle-delay")}
+    spans = {
+        word: parse(words[n + 1])
+        for n, word in enumerate(words)
+        if word in ("--lease", "--poll", "--settle-delay")
+    }
     assert spans == {"--lease": given.lease, "--poll": given.poll, "--settle-delay": given.settle_delay}
 
 

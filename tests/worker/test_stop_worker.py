@@ -208,7 +208,7 @@ def test_who_makes_room_waits_for_what_runs_longer_than_a_grace_period(house: Ho
 
     @house.app.job
     async def takes_long() -> str:
-        while not go.is_set():  # noqa: ASYNC110 - the test is no task
+        while not go.is_set():
             turns[0] += 1
             await asyncio.sleep(0.003)
         return "finished"
