@@ -273,5 +273,8 @@ def test_a_code_is_made_and_shown_once(folder: Path) -> None:
 def test_codes_are_for_bots_that_ask_who_it_is(folder: Path) -> None:
     ended = told("code", "bot")
     assert (ended.exit_code, "codes are for auth" in ended.stderr) == (1, True)
+    settings(folder, "", handler="auth", options={"then": "echo", "codes": False})
+    ended = told("code", "bot")
+    assert (ended.exit_code, ended.stdout, "its options say codes = false" in ended.stderr) == (1, "", True)
     settings(folder, handler="auth", options={"then": "python:on_update"})
     assert "name the app that has it" in told("code", "bot").stderr

@@ -454,5 +454,16 @@ def test_files_are_served_with_their_types_and_not_from_elsewhere(
     assert served.get("/").body == served.get("/static/index.html").body
     (folder / "app.css").write_text("other")
     assert served.get("/static/app.css").body == b"other"
-    for odd in ("/../secret.js", "/%2e%2e/secret.js", "//etc/passwd", "/none.js", "/", "/notes.py", "/js"):
+    long = f"/{'a' * 300}.js"
+    for odd in (
+        "/../secret.js",
+        "/%2e%2e/secret.js",
+        "//etc/passwd",
+        "/none.js",
+        "/",
+        "/notes.py",
+        "/js",
+        "/a%00.js",
+        long,
+    ):
         assert served.get(f"/static{odd}").status == 404

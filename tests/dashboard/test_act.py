@@ -402,6 +402,7 @@ def test_what_an_order_is_about_is_said_once_and_nothing_else_is_kept(page: Serv
         ("name", {"action": "pause"}),
         ("name", {"action": "run_cron", "name": ""}),
         ("at", {"action": "snooze_error", "name": "a", "at": "soon"}),
+        ("at", {"action": "snooze_error", "name": "a", "at": "9999-12-31T23:59:59-12:00"}),
         ("at", {"action": "snooze_error", "name": "a", "at": "2030-01-01T00:00:00"}),
         ("body", {"action": "retry", "qq": "state:dead"}),
         ("body", {"action": "retry", "rate": "fast"}),

@@ -161,6 +161,24 @@ def test_a_code_is_known_by_its_form(text: str | None, code: str | None) -> None
     assert code_in(text) == code
 
 
+@pytest.mark.parametrize("update", ["group", "anonymous"])
+def test_a_code_that_others_see_or_that_nobody_sends_lets_nobody_in(
+    house: House, telegram: FakeTelegram, update: str
+) -> None:
+    """Who writes in the name of a chat shares one id with all who do so, in whichever chat."""
+    served = house.serve(auth(telegram, is_async=False, then="echo"))
+    code = make_code(house.app.queue, "bot")
+    made = telegram.message(f"/start {code}", person=1_087_968_824, chat=-5)
+    if update == "anonymous":
+        made["message"] |= {"sender_chat": {"id": -5, "type": "supergroup"}}
+        made["message"]["chat"] = {"id": 1_087_968_824, "type": "private"}
+    assert deliver(served, telegram, made).json == (
+        method(1_087_968_824, NO) if update == "group" else {"ok": True}
+    )
+    assert house.app.queue.note(user_note("bot", 1_087_968_824)) is None
+    assert say(served, telegram, code, person=8).json == method(8, YES)  # it is still good
+
+
 def test_codes_can_be_switched_off(light: House, telegram: FakeTelegram) -> None:
     served = light.serve(auth(telegram, is_async=False, codes=False, refusal="No."))
     code = make_code(light.app.queue, "bot")
@@ -241,6 +259,10 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     (
         {"options": {"then": THEN, "refusal": "x" * 5_000}},
         "options.refusal must be at most 4096 characters.",
+    ),
+    (
+        {"options": {"then": THEN, "welcome": " \n"}},
+        'options.welcome is blank, and Telegram sends no blank message; write welcome = "" to say nothing.',
     ),
     (
         {"handler": "auth:echo", "options": {"then": THEN}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -181,6 +182,30 @@ def test_a_def_that_takes_too_long_is_told_and_is_not_run_twice_at_once(
     job = queue.get(job_id)
     assert job is not None
     assert (job.attempt, job.result) == (1, "late")
+
+
+def test_a_def_that_nobody_waits_for_any_more_is_not_begun(
+    light: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else who comes later waits behind it, is too late as well, and so it goes on."""
+    monkeypatch.setattr("tenure.gateway.handlers.python._THREADS", 1)
+    go, begun = threading.Event(), list[int]()
+
+    @light.app.job
+    def waits(event: dict[str, Any]) -> None:
+        begun.append(event["update_id"])
+        go.wait(60)
+
+    served = light.serve(sync(slug="a", handler="python:waits", deadline="100ms"))
+
+    def post(number: int) -> int:
+        body = body_of("telegram", update_id=number)
+        return served.post("a", body, headers_of("telegram", body)).status
+
+    assert [post(number) for number in (1, 2, 3)] == [503] * 3
+    go.set()
+    until(lambda: post(4) == 200)
+    assert set(begun) == {1, 4}
 
 
 def test_a_delivery_that_the_function_does_not_take_is_dead_at_once(

@@ -87,6 +87,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"order_by": "chat"}, 'order_by must be "header:…" or "json:…", got \'chat\'.'),
     ({"max_attempts": 0}, "max_attempts: must be from 1 to 2147483647, got 0."),
     ({"queue": ""}, "queue: must be 1 to 200 characters, got ''."),
+    ({"queue": "*"}, "queue: must not be \"*\", which stands for every one, got '*'; name one."),
     ({"json": False}, "json = false is for generic sources."),
     ({"asinc": True}, "asinc: there is no such setting; did you mean 'async'?"),
     ({"async": "yes"}, "async: must be true or false, got a text."),

@@ -64,6 +64,26 @@ GENERIC: list[tuple[dict[str, Any], str]] = [
         {"check": {"how": "token", "header": "X-Id"}, "key": "header:x-id"},
         "key names x-id, which carries a secret or a signature and is never kept",
     ),
+    *(
+        (
+            {
+                "check": {"how": how, name: value},
+                **({"secrets": ["inline:ann:pw"]} if how == "basic" else {}),
+            },
+            f'check.{name} does nothing where check.how is "{how}"; leave it out',
+        )
+        for how, name, value in (
+            ("token", "timestamp_header", "X-Time"),
+            ("token", "prefix", "Bearer "),
+            ("token", "encoding", "base64"),
+            ("basic", "header", "X-Id"),
+            ("basic", "template", "{ts}{body}"),
+        )
+    ),
+    (
+        {"expiry": {"order.created": "1h", "*": "2h"}},
+        'expiry.order.created: requests to a generic source have no types; write expiry = { "*" = … }',
+    ),
 ]
 
 

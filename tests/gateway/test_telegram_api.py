@@ -245,6 +245,10 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
         {"apology": "x" * 4_097, "token": f"inline:{TOKEN}"},
         "apology must be at most 4096 characters, got 4097.",
     ),
+    (
+        {"apology": " ", "token": f"inline:{TOKEN}"},
+        "apology is blank, and Telegram sends no blank message; leave it out, or write what to say.",
+    ),
     ({"type": "github", "token": f"inline:{TOKEN}"}, "token is for telegram sources."),
     ({"type": "github", "api": "https://x"}, "api is for telegram sources."),
     ({"type": "github", "apology": ""}, "apology is for telegram sources."),

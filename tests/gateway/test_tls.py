@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from contextlib import ExitStack, suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tenure.gateway.handshakes import Handshakes
 from tests.cli.files import CERTIFICATE, KEY
 from tests.gateway.house import House
 from tests.gateway.signing import settings_of
@@ -58,6 +60,34 @@ def test_where_there_are_too_many_the_oldest_handshake_gives_way(
         crowded = lines.enter_context(secured(third))
         assert health_on(crowded).startswith(b"HTTP/1.1 503 ")
         assert not handshakes.under_way
+
+
+def test_of_many_who_come_at_once_as_many_give_way_as_are_too_many() -> None:
+    """Each is counted as gone when it is told to go, and not when it has."""
+
+    class Line:
+        gone = False
+
+        def abort(self) -> None:
+            self.gone = True
+
+    class Slow:
+        def __init__(self) -> None:
+            self.transport = Line()
+
+        async def shake(self, _within: float) -> None:
+            await asyncio.Event().wait()
+
+    async def crowd() -> list[bool]:
+        handshakes, greeters = Handshakes(60.0, 3), [Slow() for _ in range(20)]
+        for greeter in greeters:
+            handshakes.greet(greeter, 1)  # type: ignore[arg-type]
+        assert len(handshakes.under_way) == 2
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        return [greeter.transport.gone for greeter in greeters]
+
+    assert asyncio.run(crowd()) == [True] * 18 + [False] * 2
 
 
 @pytest.mark.parametrize(

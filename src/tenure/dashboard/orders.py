@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tenure.clock import to_micros
 from tenure.dashboard.masking import Mask
 from tenure.errors import FieldError
 from tenure.filters import Filter
@@ -121,4 +122,5 @@ def until_of(text: str | None) -> datetime | None:
         raise FieldError("at", "must be a time in ISO 8601", text, "2026-01-31T09:00:00Z") from None
     if moment.utcoffset() is None:
         raise FieldError("at", "must say its zone", text, "end it with Z for UTC")
+    to_micros(moment, "at")
     return moment

@@ -32,9 +32,12 @@ _TYPES: Final = {
 
 def file(request: Request, name: str) -> Response:
     """One of them; 304 where it is known already. All are asked for anew each time: they change with the version."""
-    found = (FOLDER / name).resolve()
-    kind = _TYPES.get(found.suffix)
-    if kind is None or not found.is_relative_to(FOLDER.resolve()) or not found.is_file():
+    try:
+        found = (FOLDER / name).resolve()
+        there = found.is_relative_to(FOLDER.resolve()) and found.is_file()
+    except (OSError, ValueError):  # no file can have such a name
+        there = False
+    if not there or (kind := _TYPES.get(found.suffix)) is None:
         raise Refused(404, "there is no such file")
     body, etag = _read(found, found.stat().st_mtime_ns)
     headers = {"etag": etag, "cache-control": "no-cache"}

@@ -15,6 +15,9 @@ from typing import Any
 
 __all__ = ["Handshakes"]
 
+_GOODBYE = 2.0
+"""How long whoever is hung up on has to say goodbye in turn, in seconds; by itself asyncio would wait for 30."""
+
 
 class Handshakes:
     """Those of one server, oldest first."""
@@ -37,9 +40,11 @@ class Handshakes:
         """One more, beside so many whose handshake is over."""
         task = asyncio.get_running_loop().create_task(greeter.shake(self.within))
         self.under_way[greeter] = task
-        task.add_done_callback(lambda _: self.under_way.pop(greeter))
-        if self.most is not None and len(self.under_way) + connections > self.most:
-            next(iter(self.under_way)).transport.abort()
+        task.add_done_callback(lambda _: self.under_way.pop(greeter, None))
+        while self.most is not None and self.under_way and len(self.under_way) + connections > self.most:
+            oldest = next(iter(self.under_way))
+            del self.under_way[oldest]  # its task ends a moment later, and many may come before
+            oldest.transport.abort()
 
 
 class _Greeter(asyncio.Protocol):
@@ -65,8 +70,9 @@ class _Greeter(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         try:
             secured = await loop.start_tls(
-                self.transport, self, self._context, server_side=True, ssl_handshake_timeout=within
-            )
+                self.transport, self, self._context, server_side=True, ssl_handshake_timeout=within,
+                ssl_shutdown_timeout=_GOODBYE,
+            )  # fmt: skip
         except OSError:  # it took too long, or was no handshake
             return
         if secured is None:  # whoever it was hung up in the middle

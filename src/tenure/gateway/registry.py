@@ -27,7 +27,7 @@ from tenure.gateway.settings import GatewaySettings, SourceSettings, read
 from tenure.gateway.sources import SOURCES, Source
 from tenure.gateway.telegram.checks import telegram_problems, token_of
 from tenure.job import Order
-from tenure.newjob import check_name, check_whole
+from tenure.newjob import check_place_name, check_whole
 
 __all__ = ["Config", "GatewayRefused", "Registry", "Route", "build", "has_store", "look"]
 
@@ -196,7 +196,7 @@ class _Builder:
             ("max_body", 1, 2**30),
         ):
             self._try(check_whole, getattr(settings, name), name, low, high)
-        self._try(check_name, settings.queue, "queue")
+        self._try(check_place_name, settings.queue, "queue")
 
     def _try(self, check: Any, *args: Any) -> None:
         try:

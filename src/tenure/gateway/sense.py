@@ -18,6 +18,8 @@ from tenure.gateway.telegram.update import TYPES
 __all__ = ["senseless"]
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_READS = {"none": (), "token": ("header",), "basic": ()}
+"""What of a generic source's `check` is looked at, where that is not all of it."""
 _LONGEST_WAIT = 60
 """How long a sync source's sender may be kept waiting, in seconds: no known one waits longer."""
 
@@ -53,6 +55,10 @@ def _about_check(settings: SourceSettings) -> Iterator[str]:
         if check != Check():
             yield "check is for generic sources"
         return
+    if check.how in _READS:
+        for name in Check.__struct_fields__:
+            if name not in ("how", *_READS[check.how]) and getattr(check, name) != getattr(Check(), name):
+                yield f'check.{name} does nothing where check.how is "{check.how}"; leave it out'
     if check.how == "none" and settings.secrets:
         yield 'check.how = "none" asks for no proof, and there are secrets; leave out one of the two'
     if not _HEADER.match(check.header):
@@ -78,6 +84,12 @@ def _about_time(settings: SourceSettings) -> Iterator[str]:
             yield "apology is for async sources"
         if _seconds(settings) > _LONGEST_WAIT:
             yield f"deadline must be at most {_LONGEST_WAIT}s, for no sender waits longer; or set async = true"
+    if settings.type == "generic":
+        yield from (
+            f'expiry.{name}: requests to a generic source have no types; write expiry = {{ "*" = … }}'
+            for name in settings.expiry
+            if name != "*"
+        )
     if settings.type == "telegram":
         for name in settings.expiry:
             if name not in TYPES and name != "*":

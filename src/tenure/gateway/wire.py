@@ -248,7 +248,8 @@ class Wire(HttpToolsProtocol, asyncio.BufferedProtocol):
     def _too_slow(self) -> None:
         if not self.transport.is_closing():
             self.ended(0, "slow head")
-            self.transport.close()
+            # With TLS a goodbye would be waited for, and who is slow to ask is slow to say goodbye.
+            (self.transport.abort if self.scheme == "https" else self.transport.close)()
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -157,6 +157,8 @@ def code(slug: str, app: str | None, config: str, keep: str, as_json: bool) -> N
         raise click.ClickException(
             f"source {slug!r} is handled by {bot.source.handler}, and codes are for auth"
         )
+    if bot.source.options.get("codes") is False:
+        raise click.ClickException(f"source {slug!r} takes no codes: its options say codes = false")
     found = find_app(app, config)
     if found.problems:
         raise Refused(found.problems)

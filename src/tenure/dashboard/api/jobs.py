@@ -120,6 +120,6 @@ async def _known(asked: Asked) -> dict[str, list[str]]:
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= _MOST:
+    if not text.isdecimal() or len(text) > len(str(_MOST)) or not 1 <= int(text) <= _MOST:
         raise FieldError("limit", f"must be a number from 1 to {_MOST}", text)
     return int(text)

@@ -54,8 +54,10 @@ def _source(gateway: Gateway, slug: str) -> dict[str, Any]:
         "async": settings.is_async,
         "kind": route.kind if settings.is_async else None,
         "queue": settings.queue if settings.is_async else None,
-        "requests": {str(status): n for (source, status), n in counters.requests.items() if source == slug},
-        "rejects": {reason: n for (source, reason), n in counters.rejects.items() if source == slug},
+        "requests": {
+            str(status): n for (source, status), n in dict(counters.requests).items() if source == slug
+        },
+        "rejects": {reason: n for (source, reason), n in dict(counters.rejects).items() if source == slug},
         "duplicates": counters.duplicates[slug],
         "mean_seconds": acks.sum / acks.count if acks is not None and acks.count else None,
     }

@@ -94,6 +94,10 @@ class AuthHandler:
         for field in ("refusal", "welcome"):
             if len(getattr(options, field)) > LONGEST:
                 found.append(f"options.{field} must be at most {LONGEST} characters")
+            if getattr(options, field) and not getattr(options, field).strip():
+                found.append(
+                    f'options.{field} is blank, and Telegram sends no blank message; write {field} = "" to say nothing'
+                )
         found += self._without_store()
         if name != "echo" and (options.refusal or options.welcome):
             found += token_needed(self._settings, "auth")
@@ -142,7 +146,8 @@ class AuthHandler:
         return queue is not None and await queue.note(user_note(self._settings.slug, person)) is not None
 
     async def _redeemed(self, queue: AsyncQueue, seen: Seen, *, known: bool) -> bool:
-        code = code_in(seen.text) if self._codes and seen.kind == "message" else None
+        # In a group everybody reads the code.
+        code = code_in(seen.text) if self._codes and seen.kind == "message" and seen.private else None
         if code is None or seen.person is None:
             return False
         return await redeem(queue, self._settings.slug, code, seen.person, seen.id, known=known)

@@ -88,16 +88,19 @@ class PythonHandler:
         return await self._in_thread(partial(kind.signature.call, arguments, context), context)
 
     async def _in_thread(self, call: Callable[[], Any], context: Context) -> Any:
-        """A thread cannot be stopped, only told: a job that took too long is kept until its thread ends."""
+        """A thread cannot be stopped, only told: a job that took too long is kept until its thread ends.
+
+        What no thread has begun by then is not begun any more: nobody waits for it, and those who came later would wait behind it.
+        """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="tenure-gateway")
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._threads, copy_context().run, call)
+        begun = self._threads.submit(copy_context().run, call)
+        work = asyncio.wrap_future(begun)
         while True:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                if work.done() or not _told(context):
+                if begun.cancel() or work.done() or not _told(context):
                     raise
 
     def _arguments(self, kind: Kind[Any, Any, Any], delivery: Delivery) -> Any:

@@ -32,6 +32,10 @@ def telegram_problems(settings: SourceSettings) -> list[str]:
         found.append('apology needs the bot\'s token; write token = "env:NAME"')
     if settings.apology is not None and len(settings.apology) > LONGEST:
         found.append(f"apology must be at most {LONGEST} characters, got {len(settings.apology)}")
+    if settings.apology and not settings.apology.strip():
+        found.append(
+            "apology is blank, and Telegram sends no blank message; leave it out, or write what to say"
+        )
     return found
 
 

@@ -29,6 +29,7 @@ class Seen(NamedTuple):
     kind: str = ""
     """The one member beside update_id: message, callback_query, …"""
     person: int | None = None
+    """Who did it; None: nobody that could be told from others, as with who writes in the name of a chat."""
     chat: int | None = None
     private: bool = True
     """Whether the chat is the person's own with the bot."""
@@ -52,7 +53,7 @@ def look(event: Any) -> Seen:
     return Seen(
         id=_whole(event.get("update_id")),
         kind=kind,
-        person=_first(_whole(_at(inner, *path, "id")) for path in _PEOPLE),
+        person=None if _for_a_chat(inner) else _first(_whole(_at(inner, *path, "id")) for path in _PEOPLE),
         chat=_whole(where.get("id")),
         private=where.get("type", "private") == "private",
         text=text if isinstance(text, str) else None,
@@ -65,6 +66,11 @@ def _at(value: Any, *path: str) -> Any:
             return None
         value = value.get(name)
     return value
+
+
+def _for_a_chat(inner: Any) -> bool:
+    """Whether it is said in the name of a chat: then `from` is somebody who stands for all of those who do so, in whichever chat."""
+    return isinstance(_at(inner, "sender_chat"), dict)
 
 
 def _whole(value: Any) -> int | None:
