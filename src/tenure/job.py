@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tenure.clock import from_micros
 from tenure.errors import ClaimLost, FieldError, PayloadError, UsageError
+from tenure.outcome import plain
 
 if TYPE_CHECKING:
     from tenure.outcome import Outcome
@@ -348,7 +349,7 @@ class Claim:
             )
         if self.completed is not None:
             outcome = self.completed(self, outcome)
-        before, self.settled_as = self.settled_as, outcome
+        before, self.settled_as = self.settled_as, plain(outcome)
         try:
             answer = self._owner.settle_in(self, connection, outcome)
         except (ClaimLost, FieldError, UsageError):

@@ -112,3 +112,10 @@ def test_what_a_worker_takes_is_a_list_of_names(q: tenure.Queue, field: str) -> 
         q.beat("w1", **lists)
     assert caught.value.field == field
     assert q.workers() == []
+
+
+@pytest.mark.parametrize("about", [5, "\x00", "x" * 70_000], ids=["number", "nul", "long"])
+def test_what_a_worker_says_of_itself_is_a_text_that_every_store_keeps(q: tenure.Queue, about: Any) -> None:
+    with pytest.raises(tenure.FieldError, match="about"):
+        q.beat("w", about=about)
+    assert q.workers() == []

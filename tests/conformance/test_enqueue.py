@@ -188,6 +188,21 @@ def test_an_id_stored_before_leaves_the_first_job_alone(q: tenure.Queue) -> None
     assert (q.get(first.id), q.request(first.id), len(q.list())) == (before, None, 1)
 
 
+def test_of_several_with_one_id_the_first_is_stored(q: tenure.Queue) -> None:
+    mine = q.enqueue("elsewhere").id[:-4] + "beef"
+    answers = q.enqueue_many(
+        [
+            tenure.NewJob(kind="first", id=mine),
+            tenure.NewJob(kind="second", id=mine, request=tenure.Request(b"late", {})),
+            tenure.NewJob(kind="third", id=mine, group="g"),
+        ]
+    )
+    assert answers == [tenure.Enqueued(tenure.JobId(mine), inserted=n == 0) for n in range(3)]
+    job = q.get(mine)
+    assert job is not None
+    assert (job.kind, q.request(mine), len(q.list())) == ("first", None, 2)
+
+
 def test_an_id_whose_job_has_finished_is_stored_before_too(q: tenure.Queue) -> None:
     first = job_in(q, "done")
     before = q.get(first)

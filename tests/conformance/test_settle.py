@@ -318,3 +318,40 @@ def test_one_bad_outcome_among_many_settles_none(q: tenure.Queue) -> None:
     with pytest.raises(tenure.PayloadError):
         q.settle_many([(good, tenure.Done()), (bad, tenure.Done(object()))])
     assert {seen(q, c.id).state for c in (good, bad)} == {tenure.State.RUNNING}
+
+
+class Gone(tenure.Bury):
+    """One of the user's own."""
+
+
+class Later(tenure.Fail):
+    """Another."""
+
+
+class Kept(tenure.Done):
+    """A third."""
+
+
+class Back(tenure.Release):
+    """And a fourth."""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (Gone("why"), "dead"),
+        (Later("why", retry_in="0s"), "ready"),
+        (Kept({"n": 1}), "done"),
+        (Back(), "ready"),
+    ],
+    ids=["bury", "fail", "done", "release"],
+)
+def test_an_outcome_of_a_class_of_ones_own_is_what_it_was_made_of(
+    q: tenure.Queue, outcome: tenure.Outcome, state: str
+) -> None:
+    job = q.enqueue("k").id
+    [claim] = q.claim()
+    assert q.settle(claim, outcome)
+    seen = q.get(job)
+    assert seen is not None
+    assert seen.state == state

@@ -55,6 +55,40 @@ print(json.dumps([before, mine, theirs, after]))
 """
 
 
+FORKERS = """
+import os, sys, threading, tenure
+q = tenure.open(sys.argv[1])
+q.enqueue("k")
+together = threading.Barrier(2)
+
+def fork():
+    together.wait()
+    for _ in range(15):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+def store():
+    while any(t.is_alive() for t in forking):
+        q.enqueue("k")
+
+forking = [threading.Thread(target=fork) for _ in range(2)]
+storing = [threading.Thread(target=store, daemon=True) for _ in range(2)]
+for thread in [*forking, *storing]:
+    thread.start()
+for thread in [*forking, *storing]:
+    thread.join(60)
+    assert not thread.is_alive(), "it waits for ever"
+print(q.enqueue("k").inserted)
+q.close()
+"""
+
+
+def test_threads_that_fork_at_the_same_time_leave_nobody_waiting(url: str) -> None:
+    assert run_child(FORKERS, url).strip() == "True"
+
+
 def test_several_processes_enqueue_and_claim_at_once(url: str) -> None:
     tenure.open(url).close()
     children = [start_child(WORKER, url) for _ in range(4)]

@@ -38,6 +38,28 @@ def test_no_more_are_made_than_its_size_and_none_is_lent_twice() -> None:
     assert max(most) <= 3
 
 
+@pytest.mark.parametrize("served", [False, True], ids=["before", "after"])
+def test_who_is_interrupted_while_it_waits_costs_nobody_a_thing(
+    monkeypatch: pytest.MonkeyPatch, *, served: bool
+) -> None:
+    """A Ctrl-C, say; what was given to it at that very moment goes on to others."""
+    pool = Pool(object, 1)
+    first = pool.take()
+
+    def interrupted(_self: threading.Event, _timeout: float | None = None) -> bool:
+        if served:
+            pool.give_back(first)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Event, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pool.take()
+    if not served:
+        pool.give_back(first)
+    assert pool.take() is first
+
+
 def test_who_waits_gets_what_is_given_back() -> None:
     pool = Pool(object, 1)
     first = pool.take()

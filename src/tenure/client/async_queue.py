@@ -40,8 +40,19 @@ async def aopen(
 ) -> AsyncQueue:
     """`open`, to be awaited."""
     check_limits(max_payload, max_crashes)
-    store = await asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
+    opening = asyncio.get_running_loop().run_in_executor(None, open_store, choose_url(url))
+    try:
+        store = await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_let_go)  # a thread goes on opening it
+        raise
     return AsyncQueue(store, clock=clock, max_payload=max_payload, max_crashes=max_crashes)
+
+
+def _let_go(opened: asyncio.Future[Store]) -> None:
+    """Close what nobody waited for."""
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()
 
 
 def group_commit(queue: AsyncQueue, loop: asyncio.AbstractEventLoop) -> GroupCommit:

@@ -11,7 +11,7 @@ from tenure.errors import FieldError, FieldTypeError
 from tenure.newjob import check_name
 from tenure.store import notes
 
-__all__ = ["MAX_NOTE", "NoteVerbs"]
+__all__ = ["MAX_NOTE", "NoteVerbs", "text_of"]
 
 MAX_NOTE = 65_536
 """How long a note may be, in bytes of UTF-8."""
@@ -42,8 +42,8 @@ class NoteVerbs:
         False: it says something else, and nothing was changed.
         """
         known = check_name(name, "name")
-        text = None if value is None else _text(value, "value")
-        wanted = expect if expect is None or expect is UNSET else _text(expect, "expect")
+        text = None if value is None else text_of(value, "value")
+        wanted = expect if expect is None or expect is UNSET else text_of(expect, "expect")
         span = None if keep is None else positive(keep, "keep")
         if text is None and span is not None:
             raise FieldError("keep", "must not be given where a note is taken away", keep, "leave it out")
@@ -55,7 +55,8 @@ class NoteVerbs:
         )
 
 
-def _text(value: object, name: str) -> str:
+def text_of(value: object, name: str) -> str:
+    """A text that every store can keep, and not a long one."""
     if not isinstance(value, str):
         raise FieldTypeError(name, "must be text", value)
     try:

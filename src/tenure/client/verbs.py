@@ -32,7 +32,7 @@ from tenure.client.call import Call
 from tenure.client.figure_verbs import FigureVerbs
 from tenure.client.filter_verbs import FilterVerbs
 from tenure.client.hook_verbs import HookVerbs
-from tenure.client.note_verbs import NoteVerbs
+from tenure.client.note_verbs import NoteVerbs, text_of
 from tenure.client.schedule_verbs import ScheduleVerbs
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse
@@ -536,8 +536,9 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         """A worker says that it lives and what it takes, so that a lost lease can be told from a crash."""
         name, now = worker_of(worker), self._now()
         wanted, known = names_of(queues, "queues"), names_of(kinds, "kinds")
+        told = None if about is None else text_of(about, "about")
         return Call(
-            lambda _: presence.beat(name, queues=wanted, kinds=known, about=about, now=now), promises=False
+            lambda _: presence.beat(name, queues=wanted, kinds=known, about=told, now=now), promises=False
         )
 
     def leave(self, worker: str) -> Call[None]:

@@ -60,7 +60,8 @@ def enqueue(
     taken, heard = yield from _take_periods(periods, now, again=again, then=locks)
     found |= taken
     stored_before = set(found)
-    missing = [r for r in rows if r.id not in found]
+    first = _first(rows)
+    missing = [r for r in rows if r.id not in found and first[r.id] is r]
     mine = yield from locked(_groups(missing, found), locks, heard)
     leads = _leads(missing, frozenset(mine))
     if not again and all(map(_is_free, missing)):
@@ -70,7 +71,18 @@ def enqueue(
     else:
         yield from _store_contested(missing, leads, mine, found, now)
     before = set() if again else stored_before
-    return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
+    return [
+        Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before and first[r.id] is r)
+        for r in rows
+    ]
+
+
+def _first(rows: Sequence[Row]) -> dict[str, Row]:
+    """By id, the first row that has it: a caller may have chosen one for several."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(row.id, row)
+    return first
 
 
 def _groups(rows: Sequence[Row], found: Mapping[str, JobId]) -> list[str]:
@@ -140,7 +152,8 @@ def _store_contested(
         raise StoreError(
             f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
         )
-    for kept in requests([r for r in rows if found[r.id] == r.id]):
+    first = _first(rows)
+    for kept in requests([r for r in rows if found[r.id] == r.id and first[r.id] is r]):
         yield Statement("request_add", {}, rows=kept)
     yield from admit_locked([group for group in mine if group not in leads])
 

@@ -98,10 +98,15 @@ def cancel(
     """A pending job is cancelled at once, a running one is asked. `again`: an earlier try may have cancelled it."""
     answer = yield Statement("find_pending", {"id": job_id, "now": now})
     if not answer.rows:
-        answer = yield Statement("find_finished", {"id": job_id})
-        if again and answer.rows and answer.rows[0][0] == State.CANCELLED:
+        ended = yield Statement("find_finished", {"id": job_id})
+        if again and ended.rows and ended.rows[0][0] == State.CANCELLED:
             return Cancelling.CANCELLED
-        return Cancelling.FINISHED if answer.rows else Cancelling.UNKNOWN
+        if ended.rows:
+            return Cancelling.FINISHED
+        # Whoever held it there may have started it anew meanwhile.
+        answer = yield Statement("find_pending", {"id": job_id, "now": now})
+        if not answer.rows:
+            return Cancelling.UNKNOWN
     job = _Pending(*answer.rows[0])
     if job.state == State.RUNNING:
         yield Statement("cancel_ask", {"id": job_id, "reason": reason, "now": now})
@@ -139,8 +144,13 @@ def replay(job_id: JobId, can: Capabilities, *, due: Due = _NOW, now: int | None
     """A finished job starts anew, when it is `due`; `conflict` if its unique slot is taken, and then nothing is changed."""
     answer = yield Statement("find_finished", {"id": job_id})
     if not answer.rows:
-        answer = yield Statement("find_pending", {"id": job_id, "now": now})
-        return Replayed.NOT_FINISHED if answer.rows else Replayed.UNKNOWN
+        pending = yield Statement("find_pending", {"id": job_id, "now": now})
+        if pending.rows:
+            return Replayed.NOT_FINISHED
+        # Whoever held it there may have ended it meanwhile.
+        answer = yield Statement("find_finished", {"id": job_id})
+        if not answer.rows:
+            return Replayed.UNKNOWN
     replayed = yield from bring_back([job_id], can, anew=True, due=due, now=now)
     return Replayed.REPLAYED if replayed else Replayed.CONFLICT
 

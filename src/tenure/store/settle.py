@@ -14,7 +14,7 @@ from tenure.duration import micros, parse
 from tenure.figures import WORDS, ErrorTally
 from tenure.fingerprint import fingerprint, own_frame
 from tenure.job import Claim, State
-from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of
+from tenure.outcome import Bury, Cancelled, Crashed, Done, Fail, Outcome, Release, Snooze, name_of, plain
 from tenure.payload import MAX_RESULT, MAX_TRACEBACK, clean_error, encode
 from tenure.retry import DEFAULT
 from tenure.store.absolve import absolve
@@ -33,6 +33,7 @@ _SAID = name_of(Cancelled())
 
 def check_outcome(outcome: Outcome) -> Outcome:
     """The outcome with its durations parsed and its result proven storable; raises for what cannot be."""
+    outcome = plain(outcome)
     match outcome:
         case Done():
             if outcome.result is not None:

@@ -54,7 +54,11 @@ class Pool(Generic[T]):
                 self._line.append(place)
                 self._serve()
         if place is not None:
-            place.filled.wait()
+            try:
+                place.filled.wait()
+            except BaseException:  # somebody interrupted it: what came meanwhile is for others
+                self._leave(place)
+                raise
             if place.thing is not None:
                 return place.thing
         try:
@@ -62,6 +66,16 @@ class Pool(Generic[T]):
         except BaseException:
             self.forget()
             raise
+
+    def _leave(self, place: _Place[T]) -> None:
+        with self._changing:
+            if place in self._line:
+                self._line.remove(place)
+                return
+        if place.thing is None:
+            self.forget()
+        else:
+            self.give_back(place.thing)
 
     def spare(self) -> T | None:
         """One that is idle while nobody waits for it; None: there is none now."""

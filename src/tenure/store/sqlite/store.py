@@ -45,6 +45,8 @@ _TENDED: Final = 64
 """How many single jobs are stored between two looks at the log."""
 _stores: WeakSet[SqliteStore] = WeakSet()
 _forking: list[SqliteStore] = []
+_one_fork = threading.RLock()
+"""Held by the thread that forks: another one that does so at the same time would find nothing left to let in again."""
 
 
 def _before_fork() -> None:
@@ -53,14 +55,18 @@ def _before_fork() -> None:
     SQLite keeps its locks per process and believes a forked child to hold its parent's: with a connection open across
     the fork, whoever closes last may delete a log that the other still writes to. Parent and child both open anew.
     """
+    _one_fork.acquire()
     _forking.extend(_stores)
     for store in _forking:
         store.before_fork()
 
 
 def _after_fork() -> None:
-    while _forking:
-        _forking.pop().after_fork()
+    try:
+        while _forking:
+            _forking.pop().after_fork()
+    finally:
+        _one_fork.release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
