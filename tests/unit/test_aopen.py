@@ -12,6 +12,7 @@ import pytest
 
 import tenure
 from tenure.client import async_queue
+from tenure.store.open import open_store
 from tests.support.watching import until
 
 
@@ -20,7 +21,6 @@ def test_a_store_that_nobody_waits_for_any_more_is_closed(
 ) -> None:
     opened: list[Any] = []
     begun, go = threading.Event(), threading.Event()
-    open_store = async_queue.open_store
 
     def slowly(url: str) -> Any:
         begun.set()
@@ -37,6 +37,6 @@ def test_a_store_that_nobody_waits_for_any_more_is_closed(
         with contextlib.suppress(asyncio.CancelledError):
             await opening
         go.set()
-        await asyncio.to_thread(until, lambda: opened and opened[0]._closed)
+        await asyncio.to_thread(until, lambda: bool(opened and opened[0]._closed))
 
     asyncio.run(give_up())

@@ -78,7 +78,10 @@ def test_once_is_every_chore_to_its_end_however_many_ticks_that_takes(
     old = [_ended(house, "default", tenure.Done()) for _ in range(25)]
     due = [house.queue.enqueue("due", delay="1h").id for _ in range(25)]
     clock.advance("2h")
-    _janitor(house).once()
+    janitor = _janitor(house)
+    for chore in janitor.chores:
+        chore.full = min(chore.full, 10)
+    janitor.once()
     assert [house.queue.get(job) for job in old] == [None] * 25
     assert {job.state.value for job in map(house.queue.get, due) if job} == {"ready"}
 

@@ -82,7 +82,7 @@ class Worker:
         self._stops = 0
         """How often it was told to stop."""
         self._retired, self._retiring = False, threading.Lock()
-        """Whether it stops because its parent is gone, which is nobody's word; two threads may come to see a reason to stop."""
+        """Whether it stops for a reason of its own, which is nobody's word; two threads may come to see one."""
         self.grace = settings.grace.total_seconds()
         """How long stopping may take, in seconds; less is left where others had to stop first."""
         self.made_room = False
@@ -413,10 +413,7 @@ class Worker:
         if self._stops or self._retired or self.made_room:
             return
         if used_up(self._settings, self._ended + self._ended_apart, self.name):
-            with self._retiring:
-                if self.made_room:
-                    return
-                self.made_room = True
+            self.made_room = True
             self._begin_to_end()
 
     def _left(self) -> int:
