@@ -33,7 +33,7 @@ def _folder() -> Path:
 
 
 def _note(word: str, ctx: tenure.Context) -> None:
-    line = f"{word} {ctx.id} {os.getpid()}\n".encode()
+    line = f"\n{word} {ctx.id} {os.getpid()}\n".encode()  # in a line of its own, whoever was killed before
     handle = os.open(_folder() / "notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(handle, line)
     os.close(handle)

@@ -155,8 +155,10 @@ class Scene:
     def notes(self, word: str = "begun", job_id: str | None = None) -> list[Note]:
         """What jobs have told so far."""
         with suppress(FileNotFoundError):
-            lines = (self.folder / "notes").read_text().splitlines()
-            told = [Note(said, job, int(pid)) for said, job, pid in map(str.split, lines)]
+            # One may be half written where it is read, or where its process was killed.
+            lines, _, _ = (self.folder / "notes").read_text().rpartition("\n")
+            words = [line.split() for line in lines.splitlines()]
+            told = [Note(said, job, int(pid)) for said, job, pid in (w for w in words if len(w) == 3)]
             return [note for note in told if note.word == word and job_id in (None, note.id)]
         return []
 
