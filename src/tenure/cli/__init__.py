@@ -47,6 +47,7 @@ _ALSO: Final = {"replay": "retry"}
 
 
 _LAST: Final = 2.0
+"""How long threads that handlers left may keep the process of a worker that has stopped, in seconds."""
 
 
 class _Commands(click.Group):

@@ -18,6 +18,7 @@ from tenure.store.settle import check_outcome
 
 __all__ = [
     "MAX_LIMIT",
+    "MAX_TEXT",
     "claim_of",
     "due_of",
     "filter_of",
@@ -30,11 +31,14 @@ __all__ = [
     "positive",
     "reason_of",
     "started_of",
+    "text_of",
     "worker_of",
 ]
 
 T = TypeVar("T")
 MAX_LIMIT = 10_000
+MAX_TEXT = 65_536
+"""How long a note, or what a worker says of itself, may be, in bytes of UTF-8."""
 _LONGEST_REASON = 200
 _MOST = 2**63 - 1
 
@@ -135,4 +139,21 @@ def filter_of(value: object) -> Filter:
     if not isinstance(value, Filter):
         raise FieldTypeError("which", "must be a Filter", value, 'tenure.Filter(states=["dead"])')
     value.parameters()
+    return value
+
+
+def text_of(value: object, name: str) -> str:
+    """A text that every store can keep, and not a long one."""
+    if not isinstance(value, str):
+        raise FieldTypeError(name, "must be text", value)
+    try:
+        size = len(value.encode())
+    except UnicodeError:
+        size = -1
+    if size < 0 or "\x00" in value:
+        raise FieldError(name, "must be text without NUL or lone surrogates", value)
+    if size > MAX_TEXT:
+        raise FieldError(
+            name, f"must be at most {MAX_TEXT} bytes", size, "keep the bulk elsewhere and note where"
+        )
     return value

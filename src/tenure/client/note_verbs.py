@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from tenure.client.arguments import positive
+from tenure.client.arguments import positive, text_of
 from tenure.client.call import Call
 from tenure.duration import Duration
-from tenure.errors import FieldError, FieldTypeError
+from tenure.errors import FieldError
 from tenure.newjob import check_name
 from tenure.store import notes
 
-__all__ = ["MAX_NOTE", "NoteVerbs", "text_of"]
-
-MAX_NOTE = 65_536
-"""How long a note may be, in bytes of UTF-8."""
+__all__ = ["NoteVerbs"]
 
 
 class NoteVerbs:
@@ -53,20 +50,3 @@ class NoteVerbs:
             # Who compared and lost the answer would find its own note, and not know it from another's.
             repeatable=expect is UNSET,
         )
-
-
-def text_of(value: object, name: str) -> str:
-    """A text that every store can keep, and not a long one."""
-    if not isinstance(value, str):
-        raise FieldTypeError(name, "must be text", value)
-    try:
-        size = len(value.encode())
-    except UnicodeError:
-        size = -1
-    if size < 0 or "\x00" in value:
-        raise FieldError(name, "must be text without NUL or lone surrogates", value)
-    if size > MAX_NOTE:
-        raise FieldError(
-            name, f"must be at most {MAX_NOTE} bytes", size, "keep the bulk elsewhere and note where"
-        )
-    return value

@@ -25,6 +25,7 @@ from tenure.client.arguments import (
     positive,
     reason_of,
     started_of,
+    text_of,
     worker_of,
 )
 from tenure.client.audit_verbs import AuditVerbs
@@ -32,7 +33,7 @@ from tenure.client.call import Call
 from tenure.client.figure_verbs import FigureVerbs
 from tenure.client.filter_verbs import FilterVerbs
 from tenure.client.hook_verbs import HookVerbs
-from tenure.client.note_verbs import NoteVerbs, text_of
+from tenure.client.note_verbs import NoteVerbs
 from tenure.client.schedule_verbs import ScheduleVerbs
 from tenure.clock import to_micros
 from tenure.duration import Duration, micros, parse

@@ -152,8 +152,7 @@ def _store_contested(
         raise StoreError(
             f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
         )
-    first = _first(rows)
-    for kept in requests([r for r in rows if found[r.id] == r.id and first[r.id] is r]):
+    for kept in requests([r for r in rows if found[r.id] == r.id]):
         yield Statement("request_add", {}, rows=kept)
     yield from admit_locked([group for group in mine if group not in leads])
 

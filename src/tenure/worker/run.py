@@ -92,7 +92,6 @@ class Run:
         "context",
         "in_thread",
         "kind",
-        "leaving",
         "task",
         "timeout",
         "timer",
@@ -104,7 +103,7 @@ class Run:
     ) -> None:
         self.claim, self.kind, self.task, self.context = claim, kind, task, context
         self.began = time.monotonic()
-        self.active, self.leaving = True, False
+        self.active = True
         self.begun = True
         """False while it waits for a child process: it has not started, and no time counts."""
         self.in_thread = False
@@ -138,7 +137,6 @@ class Run:
 
     def leave(self) -> None:
         """The worker cannot wait for it any longer: it is given back."""
-        self.leaving = True
         self._stop("_leaving", "leave")
 
     def _stop(self, flag: str, why: str) -> None:
@@ -152,6 +150,11 @@ class Run:
             self.task.cancel()
         if self.told is not None and why != "leave":
             self.told(self)
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its worker could not wait for it."""
+        return self.context._leaving  # noqa: SLF001 - one worker, two modules
 
     @property
     def told_to_stop(self) -> bool:
@@ -362,7 +365,7 @@ class Runner:
         except NoThread as error:
             log.error("job %s (%s) is given back: %s", run.claim.id, run.claim.kind, error, extra=job_fields(run.claim))  # noqa: TRY400 - told  # fmt: skip
             await asyncio.sleep(_REST)
-            run.leaving = True
+            run.context._leaving = True  # noqa: SLF001 - one worker, two modules
             raise asyncio.CancelledError from error
         run.in_thread = True
         try:

@@ -24,6 +24,7 @@ from tenure.gateway.delivery import Delivery
 from tenure.gateway.handlers.base import Misfit
 from tenure.gateway.settings import SourceSettings
 from tenure.kinds import Kind
+from tenure.outcome import Release
 
 __all__ = ["PythonHandler"]
 
@@ -120,6 +121,6 @@ def _told(context: Context) -> bool:
         context.check()
     except (TimeoutError, JobAsked):
         return True
-    except ClaimLost:
+    except (ClaimLost, Release):  # somebody else has it, or will
         return False
     return False
