@@ -374,3 +374,49 @@ def test_a_bare_loop_of_claim_and_settle_ends_every_job(
     }  # fmt: skip
     assert {job.attempt for job in jobs if job.kind == "failing"} == {3}
     assert [job_of(cq, answer.id).crashes for answer in lost] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("chore", ["promote", "reclaim"])
+def test_what_a_claim_took_is_its_callers_though_the_chores_failed(place: Place, chore: str) -> None:
+    q, other = place.open(), place.open()
+    q.enqueue("k")
+    q.claim()  # looked from the start: the next claim begins with what it finds
+    if chore == "promote":
+        other.enqueue("late", delay=timedelta(microseconds=1))
+    else:
+        other.enqueue("late")
+        other.claim(kinds=["late"], lease=timedelta(microseconds=1))
+    break_what_moves(place)
+    q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in (1, 2)])
+    if place.store == "postgres":
+        assert payloads(q.claim(5)) == [1, 2]
+    else:  # all of a claim is one transaction in a file: nothing is taken
+        with pytest.raises(tenure.StoreError, match="stuck"):
+            q.claim(5)
+        assert [job.payload for job in q.list(tenure.Filter(states=["ready"], kinds=["k"]))] == [2, 1]
+    with pytest.raises(tenure.StoreError, match="stuck"):
+        assert not [q.claim(5) for _ in range(2)]
+    mend(place)
+    assert {c.job.kind for c in q.claim(5)} >= {"late"}
+
+
+def break_what_moves(place: Place) -> None:
+    """No job can leave a state in which its chore finds it."""
+    if place.store == "postgres":
+        place.sql(
+            "CREATE FUNCTION tenure.stuck() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'stuck'; END $$"
+        )
+        place.sql(
+            "CREATE TRIGGER stuck BEFORE UPDATE ON tenure.jobs FOR EACH ROW WHEN (old.kind = 'late') EXECUTE FUNCTION tenure.stuck()"
+        )
+    else:
+        place.sql(
+            "CREATE TRIGGER tenure_stuck BEFORE UPDATE ON tenure_jobs WHEN old.kind = 'late' BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+        )
+
+
+def mend(place: Place) -> None:
+    if place.store == "postgres":
+        place.sql("DROP TRIGGER stuck ON tenure.jobs")
+    else:
+        place.sql("DROP TRIGGER tenure_stuck")

@@ -6,7 +6,7 @@ import pytest
 
 import tenure
 from tests.support.clock import MovedClock
-from tests.support.states import STATES, job_in
+from tests.support.states import STATES, job_in, take
 
 DEAD = tenure.Filter(states=["dead"])
 
@@ -62,9 +62,35 @@ def test_no_other_job_is_discarded(q: tenure.Queue, other: str) -> None:
     assert state(q, job_id) == other
 
 
-def test_what_was_cancelled_otherwise_is_not_restored(q: tenure.Queue) -> None:
+def test_a_discarded_job_is_as_it_was_although_it_was_replayed_meanwhile(
+    cq: tenure.Queue, clock: MovedClock
+) -> None:
+    job_id = job_in(cq, "dead")
+    before = cq.get(job_id)
+    clock.advance("1h")
+    cq.discard(DEAD)
+    one = tenure.Filter(ids=[job_id])
+    assert cq.replay(job_id) == "replayed"
+    assert cq.unreplay(one) == (1, 0, None)
+    assert state(cq, job_id) == "cancelled"
+    assert cq.restore(one) == (1, 0, None)
+    assert cq.get(job_id) == before
+    assert cq.restore(one) == (0, 0, None)
+
+
+def test_a_job_that_was_discarded_and_ran_again_is_not_restored(q: tenure.Queue) -> None:
+    job_id = job_in(q, "dead")
+    q.discard(DEAD)
+    q.replay(job_id)
+    assert q.settle(take(q, job_id), tenure.Cancelled())
+    assert q.restore(tenure.Filter(ids=[job_id])) == (0, 0, None)
+    assert state(q, job_id) == "cancelled"
+
+
+@pytest.mark.parametrize("reason", ["discarded by hand", "discarded", "discarded: by hand"])
+def test_what_was_cancelled_otherwise_is_not_restored(q: tenure.Queue, reason: str) -> None:
     job_id = q.enqueue("k").id
-    q.cancel(job_id, "discarded by hand")
+    q.cancel(job_id, reason)
     assert q.restore(tenure.Filter(ids=[job_id])) == (0, 0, None)
     assert state(q, job_id) == "cancelled"
 

@@ -106,6 +106,17 @@ def test_a_pending_job_in_front_hides_no_old_job_behind_it(cq: tenure.Queue, clo
     assert [job.id for job in cq.list()] == [young, pending]
 
 
+def test_a_job_stored_while_the_clock_was_ahead_keeps_no_other(cq: tenure.Queue, clock: MovedClock) -> None:
+    clock.advance("3650d")
+    ahead = [cq.enqueue("ahead").id, job_in(cq, "done")]
+    clock.advance("-3650d")
+    old = job_in(cq, "done")
+    clock.advance("5d")
+    assert cq.retain(done="1d") == 1
+    assert cq.get(old) is None
+    assert sorted(job.id for job in cq.list()) == sorted(ahead)
+
+
 def test_all_that_belongs_to_a_deleted_job_goes_with_it(
     cq: tenure.Queue, clock: MovedClock, place: Place
 ) -> None:

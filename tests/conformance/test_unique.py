@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 import tenure
+from tests.support.claiming import at_once, wait_until_blocked
 from tests.support.clock import MovedClock
 from tests.support.places import Place
-
-T = TypeVar("T")
 
 IN_FLIGHT: dict[str, Any] = {"unique": "order 7"}
 IN_PERIOD: dict[str, Any] = {"unique": "order 7", "unique_for": "1h"}
@@ -36,26 +34,6 @@ def jobs_and_periods(place: Place) -> tuple[int, int]:
     [(jobs,)] = place.sql(f"SELECT count(*) FROM tenure.jobs {unfinished}")
     [(periods,)] = place.sql("SELECT count(*) FROM tenure.ledger")
     return jobs, periods
-
-
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Make the calls in threads that start together; what each answered."""
-    gate = threading.Barrier(len(calls))
-
-    def work(call: Callable[[], T]) -> T:
-        gate.wait(60)
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(work, calls))
-
-
-def wait_until_blocked(place: Place, work: Future[Any]) -> None:
-    """Return once `work` waits for another transaction; SQLite shows nobody who waits, there it only has no answer yet."""
-    waiters = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    while place.store == "postgres" and not place.sql(waiters):
-        assert not work.done(), work.result()
-    assert not work.done(), work.result()
 
 
 @pytest.mark.parametrize("scope", SCOPES)

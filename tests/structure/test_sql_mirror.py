@@ -26,7 +26,9 @@ ONLY = {
     "sqlite": {"claim_take", "claim_take_run", "settle_done_results"},
     "postgres": {
         "echo",
+        "enqueue_undo",
         "group_locks",
+        "isolation",
         "pins",
         "privileges",
         "sleepers_add",
@@ -74,6 +76,8 @@ PARAMETERS = {
         {"lanes", "gaps", "limit", "lease", "started", "now", "worker"},
     ),
 }
+# Statements whose answers differ, and those of (sqlite, postgres): in a file nobody comes between, so who stores need not be told what.
+ANSWERS = {"enqueue": ([], ["id"])}
 # Statements that answer with a count, not with rows.
 ROWLESS = {
     *(
@@ -224,7 +228,10 @@ def test_a_statement_answers_with_the_same_columns_on_both(
     name: str, sqlite_store: SqliteStore, postgres_store: PostgresStore
 ) -> None:
     here, there = columns_on_sqlite(sqlite_store, name), columns_on_postgres(postgres_store, name)
-    assert here == there
+    if name in ANSWERS:
+        assert (here, there) == ANSWERS[name]
+    else:
+        assert here == there
     assert (here == []) == (name in ROWLESS)
 
 
@@ -233,6 +240,8 @@ def test_a_statement_of_postgresql_alone_is_understood(name: str, postgres_store
     columns = columns_on_postgres(postgres_store, name)
     answers = {
         "echo": ["told"],
+        "enqueue_undo": ["id"],
+        "isolation": ["isolation"],
         "group_locks": ["group_key", "locked"],
         "pins": ["what", "name", "state", "age", "xids"],
         "privileges": ["need", "object", "privilege"],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import tenure
+from tests.support.places import Place
 
-__all__ = ["at_once", "claim_all", "ids", "job_of", "payloads", "settle_all"]
+__all__ = ["at_once", "claim_all", "ids", "job_of", "payloads", "settle_all", "wait_until_blocked"]
 
 T = TypeVar("T")
 
@@ -57,3 +58,11 @@ def at_once(work: Iterable[Callable[[], T]]) -> list[T]:
 
     with ThreadPoolExecutor(len(tasks)) as threads:
         return list(threads.map(begin, tasks))
+
+
+def wait_until_blocked(place: Place, work: Future[Any]) -> None:
+    """Return once `work` waits for another transaction; SQLite shows nobody who waits, there it only has no answer yet."""
+    waiters = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    while place.store == "postgres" and not place.sql(waiters):
+        assert not work.done(), work.result()
+    assert not work.done(), work.result()

@@ -7,6 +7,7 @@ back what is overdue, expire), then looks from the start. So a bare loop of clai
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Collection, Sequence
 from operator import itemgetter
@@ -23,6 +24,7 @@ from tenure.store.upkeep import MAX_CRASHES, expire, promote, reclaim
 
 __all__ = ["claim", "progress", "renew"]
 
+_log = logging.getLogger("tenure")
 _CHORE = 500
 _BY_RANK_THEN_TIME = itemgetter(5, 10, 1)
 _LOOKS = 24
@@ -53,6 +55,7 @@ def claim(
     """
     scope = memory.scope(queues, kinds, except_queues)
     taken: list[tuple[Any, ...]] = []
+    kept = 0
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
     began, fresh = time.monotonic(), scope.fresh
     marks = scope.marks if fresh else scope.begin()
@@ -67,13 +70,24 @@ def claim(
     if len(taken) < limit and not (hasty and taken):
         if fresh:
             began, fresh, marks = time.monotonic(), False, scope.begin()
-        yield from _tend(memory, can, now, max_crashes)
-        marks.clear()
-        for _ in range(_TRIES):
-            more = yield from _take(scope, marks, can, limit - len(taken), terms)
-            taken += more
-            if not more or len(taken) >= limit or can.takes:
-                break
+        # What one statement took has been committed by it, unless a transaction was open.
+        kept = 0 if can.takes else len(taken)
+        try:
+            wrote = yield from _tend(memory, can, now, max_crashes)
+            marks.clear()
+            for _ in range(_TRIES):
+                more = yield from _take(scope, marks, can, limit - len(taken), terms)
+                taken += more
+                kept = kept if wrote or can.takes else len(taken)
+                if not more or len(taken) >= limit or can.takes:
+                    break
+        except Exception:
+            # What is taken is its caller's, whatever befell the chores: the next claim that finds nothing meets that again.
+            if not kept:
+                raise
+            _log.warning("a claim took %d jobs, and could not look for more", kept, exc_info=True)
+            del taken[kept:]
+            fresh = True  # nothing was learnt for the marks
     if not fresh:
         scope.end(marks, took=time.monotonic() - began if can.marks else 0)
     taken.sort(key=_BY_RANK_THEN_TIME)
@@ -143,8 +157,8 @@ def _look(scope: Scope, marks: Marks, limit: int, now: int | None) -> Plan[dict[
     return dict(answer.rows)
 
 
-def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: int) -> Plan[None]:
-    """Do the chores that stand between jobs and a claim; a sweep starts where the last one ended, now and then anew."""
+def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: int) -> Plan[bool]:
+    """Do the chores that stand between jobs and a claim; whether there were any. A sweep starts where the last one ended, now and then anew."""
     anew = not can.marks or now is not None or time.monotonic() - memory.swept_all > _SWEEP_ALL_EVERY
     after = 0 if anew else max(memory.swept - _SLACK, 0)
     answer = yield Statement("tend", {"now": now, "after": after}, alone=True, reads=True)
@@ -162,6 +176,7 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: i
     memory.swept = moment if moved < _CHORE else after  # there may be more where these were
     if woken:
         yield from admit_woken(can)
+    return bool(expired or due or overdue or woken)
 
 
 def renew(

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from tenure.errors import StoreError
+from tenure.errors import FieldError, StoreError
 from tenure.job import Enqueued, JobId
 from tenure.newjob import NewJob, Row, check, copied_bare
 from tenure.payload import MAX_PAYLOAD
 from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_locked, locked, locking
-from tenure.store.pack import pack
+from tenure.store.pack import pack, pack_ids
 from tenure.store.plan import Plan, Result, Statement
 from tenure.store.stored import BODIES, requests, stored, whole
 
@@ -53,7 +53,10 @@ def enqueue(
         others: dict[str, str] = dict(answer.rows)
         return [Enqueued(JobId(others.get(r.id, r.id)), inserted=r.id not in others) for r in rows]
     found: dict[str, JobId] = {}
-    if again or met or any(r.named for r in rows):
+    named = any(r.named for r in rows)
+    if named and inside and can.defers:
+        yield from _check_snapshot(rows)
+    if again or met or named:
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
     locks = locking(_groups(rows, found), can)
@@ -69,12 +72,24 @@ def enqueue(
         yield from _store_free(missing, leads, rest, now, ends=ends)
         found |= {r.id: r.id for r in missing}
     else:
-        yield from _store_contested(missing, leads, mine, found, now)
+        stored_before |= yield from _store_contested(missing, leads, mine, found, can, now)
     before = set() if again else stored_before
     return [
         Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before and first[r.id] is r)
         for r in rows
     ]
+
+
+def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:
+    """Refuse ids of the caller's choosing where jobs that ended since the transaction began are not seen."""
+    answer = yield Statement("isolation", {})
+    level: str = answer.rows[0][0]
+    if level != "read committed":
+        row = next(r for r in rows if r.named)
+        raise FieldError(
+            "id", f"cannot be chosen in a transaction that is {level}: it does not see whether that job has ended meanwhile", row.id,
+            "use a transaction that reads what is committed, or unique= instead of id=",
+        )  # fmt: skip
 
 
 def _first(rows: Sequence[Row]) -> dict[str, Row]:
@@ -132,29 +147,46 @@ def _store_free(
 
 
 def _store_contested(
-    rows: Sequence[Row], leads: Leads, mine: Collection[str], found: dict[str, JobId], now: int | None
-) -> Plan[None]:
-    """Store rows that others may be in the way of; `found` has who stands for each of them then."""
+    rows: Sequence[Row],
+    leads: Leads,
+    mine: Collection[str],
+    found: dict[str, JobId],
+    can: Capabilities,
+    now: int | None,
+) -> Plan[set[str]]:
+    """Store rows that others may be in the way of; `found` has who stands for each of them then.
+
+    Gives the ids that somebody else stored at the same moment: ids that a caller chose.
+    """
     missing = rows
+    theirs: set[str] = set()
     for _ in range(_TRIES):
         if not missing:
             break
         asked = [stored(r, lead=leads.get(r.group_key) is r) for r in missing]
-        answer = yield Statement("enqueue", {"now": now}, rows=asked)
-        if answer.changed == len(missing):
+        # Who waited here for a slot may come after a job that has its id, and has ended meanwhile.
+        named = [r.id for r in missing if r.named] if can.defers else []
+        twins = Statement("enqueue_undo", {"ids": pack_ids(named)}) if named else None
+        answer = yield Statement("enqueue", {"now": now}, rows=asked, then=twins)
+        undone = answer.then.rows if answer.then is not None else []
+        if answer.changed == len(missing) and not undone:
             found |= {r.id: r.id for r in missing}
         else:
             # A slot may be freed between the insert and this look; then nobody is found, and the row is tried again.
             found |= yield from _resolve(missing)
             leads = {}
+        if named:
+            mine_now = {i for (i,) in answer.rows}.difference(i for (i,) in undone)
+            theirs |= {i for i in named if found.get(i) == i and i not in mine_now}
         missing = [r for r in missing if r.id not in found]
     if missing:
         raise StoreError(
             f"unique slots kept changing hands while {len(missing)} jobs were enqueued; try again"
         )
-    for kept in requests([r for r in rows if found[r.id] == r.id]):
+    for kept in requests([r for r in rows if found[r.id] == r.id and r.id not in theirs]):
         yield Statement("request_add", {}, rows=kept)
     yield from admit_locked([group for group in mine if group not in leads])
+    return theirs
 
 
 def _one(row: Row, now: int | None) -> Statement:

@@ -5,6 +5,7 @@ decides how to wait: `run` on a connection that answers at once, `arun` on one t
 transaction, or part of the caller's own. A statement marked `alone` needs no transaction around it, so a plan of one
 such statement costs one round trip. Statements that need not wait for each other's answers are one (`then`), and one that
 ends its plan says so (`last`): a runner may send all of that, and the commit, in one round trip, or take them in turn.
+A plan is told of a statement that failed, when what it did is undone, and may have an answer all the same.
 """
 
 from __future__ import annotations
@@ -87,7 +88,13 @@ def run(plan: Plan[T], on: Runner) -> T:
         try:
             statement = next(plan)
             while True:
-                statement = plan.send(_ask(on, statement))
+                try:
+                    answer = _ask(on, statement)
+                except Exception as failed:
+                    on.rollback()
+                    statement = plan.throw(failed)
+                else:
+                    statement = plan.send(answer)
         except StopIteration as end:
             on.commit()
             return end.value  # type: ignore[no-any-return]
@@ -102,7 +109,13 @@ async def arun(plan: Plan[T], on: AsyncRunner) -> T:
         try:
             statement = next(plan)
             while True:
-                statement = plan.send(await _aask(on, statement))
+                try:
+                    answer = await _aask(on, statement)
+                except Exception as failed:
+                    await on.rollback()
+                    statement = plan.throw(failed)
+                else:
+                    statement = plan.send(answer)
         except StopIteration as end:
             await on.commit()
             return end.value  # type: ignore[no-any-return]

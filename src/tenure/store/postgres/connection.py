@@ -211,16 +211,25 @@ class PostgresRunner:
         try:
             statement = next(plan)
             while True:
-                statement = plan.send((yield from self._executing(statement)))
+                try:
+                    answer = yield from self._executing(statement)
+                except Exception as failed:
+                    yield from self._undoing()
+                    statement = plan.throw(failed)
+                else:
+                    statement = plan.send(answer)
         except StopIteration as end:
             if self._open:
                 self.asked = True
                 yield from self._ending(_COMMIT)
             return end.value  # type: ignore[no-any-return]
         except Exception:
-            if self._open and not self.link.closed and not self.link.broken:
-                yield from self._ending(_ROLLBACK)
+            yield from self._undoing()
             raise
+
+    def _undoing(self) -> Waits[None]:
+        if self._open and not self.link.closed and not self.link.broken:
+            yield from self._ending(_ROLLBACK)
 
     def _ending(self, word: bytes) -> Waits[None]:
         self._open = False

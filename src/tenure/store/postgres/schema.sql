@@ -80,6 +80,7 @@ TABLE tenure.finished WITH autovacuum_vacuum_insert_scale_factor=0.1
     flow text
     tenant text
     extra text
+    was text
     CONSTRAINT finished_pkey PRIMARY KEY (id)
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range='16')
 CREATE INDEX finished_dead ON tenure.finished USING btree (id) INCLUDE (queue) WHERE (state = 'dead'::text)

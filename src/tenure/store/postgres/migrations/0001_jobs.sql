@@ -90,7 +90,8 @@ CREATE TABLE tenure.finished (
     parent        uuid,
     flow          text,
     tenant        text,
-    extra         text
+    extra         text,
+    was           text
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.1);
 
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range = 16);

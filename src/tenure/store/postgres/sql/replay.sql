@@ -25,7 +25,7 @@ f AS MATERIALIZED (
                'epoch', f.epoch, 'state', f.state, 'run_at', f.run_at, 'attempt', f.attempt, 'crashes', f.crashes,
                'started_at', f.started_at, 'finished_at', f.finished_at, 'expires_at', f.expires_at, 'cancel_at', f.cancel_at,
                'worker', f.worker, 'trace', f.trace, 'reason', f.reason, 'error', f.error, 'result', f.result,
-               'progress', f.progress, 'progress_note', f.progress_note)::text END
+               'progress', f.progress, 'progress_note', f.progress_note, 'was', f.was)::text END
     FROM n, f
     ORDER BY f.seq
     ON CONFLICT DO NOTHING

@@ -10,12 +10,13 @@ WITH j AS MATERIALIZED (
     INSERT INTO tenure.finished (
         id, seq, epoch, run_at, created_at, started_at, finished_at, expires_at, cancel_at, settled_epoch, trace, rank, attempt,
         max_attempts, crashes, group_limit, progress, state, queue, kind, payload, worker, outcome, reason, error,
-        progress_note, result, unique_hash, group_key, parent, flow, tenant, extra)
+        progress_note, result, unique_hash, group_key, parent, flow, tenant, extra, was)
     SELECT id, seq, epoch, (w ->> 'run_at')::bigint, created_at, (w ->> 'started_at')::bigint, (w ->> 'finished_at')::bigint,
            (w ->> 'expires_at')::bigint, (w ->> 'cancel_at')::bigint, settled_epoch, w ->> 'trace', rank,
            (w ->> 'attempt')::integer, max_attempts, (w ->> 'crashes')::integer, group_limit,
            (w ->> 'progress')::double precision, w ->> 'state', queue, kind, payload, w ->> 'worker', outcome, w ->> 'reason',
-           w ->> 'error', w ->> 'progress_note', w ->> 'result', unique_hash, group_key, parent, flow, tenant, extra
+           w ->> 'error', w ->> 'progress_note', w ->> 'result', unique_hash, group_key, parent, flow, tenant, extra,
+           w ->> 'was'
     FROM j
     RETURNING id, group_key
 )

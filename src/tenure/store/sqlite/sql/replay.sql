@@ -7,7 +7,8 @@ SET state = CASE WHEN coalesce(:run_at, :now + :delay, :now) > :now THEN 'schedu
     was = CASE WHEN :anew THEN json_object(
         'epoch', epoch, 'state', state, 'run_at', run_at, 'attempt', attempt, 'crashes', crashes, 'started_at', started_at,
         'finished_at', finished_at, 'expires_at', expires_at, 'cancel_at', cancel_at, 'worker', worker, 'trace', trace,
-        'reason', reason, 'error', error, 'result', result, 'progress', progress, 'progress_note', progress_note) END,
+        'reason', reason, 'error', error, 'result', result, 'progress', progress, 'progress_note', progress_note,
+        'was', was) END,
     attempt = CASE WHEN :anew THEN 0 ELSE attempt END, crashes = CASE WHEN :anew THEN 0 ELSE crashes END,
     started_at = CASE WHEN :anew THEN NULL ELSE started_at END, expires_at = CASE WHEN :anew THEN NULL ELSE expires_at END,
     trace = CASE WHEN settled_epoch IS NULL OR outcome IS NULL THEN trace

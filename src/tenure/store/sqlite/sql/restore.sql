@@ -1,4 +1,5 @@
 -- restore: jobs that were discarded are dead again, as they were.
-UPDATE tenure_jobs SET state = 'dead', reason = nullif(substr(reason, 12), '')
-WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(:ids)) AND state = 'cancelled'
-  AND (reason = 'discarded' OR substr(reason, 1, 11) = 'discarded: ')
+UPDATE tenure_jobs
+SET state = json_extract(was, '$.state'), finished_at = json_extract(was, '$.finished_at'), reason = json_extract(was, '$.reason'),
+    was = NULL
+WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(:ids)) AND state = 'cancelled' AND was IS NOT NULL

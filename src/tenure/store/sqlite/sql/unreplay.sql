@@ -6,6 +6,7 @@ SET state = json_extract(was, '$.state'), run_at = json_extract(was, '$.run_at')
     finished_at = json_extract(was, '$.finished_at'), expires_at = json_extract(was, '$.expires_at'),
     cancel_at = json_extract(was, '$.cancel_at'), worker = json_extract(was, '$.worker'), trace = json_extract(was, '$.trace'),
     reason = json_extract(was, '$.reason'), error = json_extract(was, '$.error'), result = json_extract(was, '$.result'),
-    progress = json_extract(was, '$.progress'), progress_note = json_extract(was, '$.progress_note'), held = NULL, was = NULL
+    progress = json_extract(was, '$.progress'), progress_note = json_extract(was, '$.progress_note'), held = NULL,
+    was = json_extract(was, '$.was')
 WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(:ids)) AND json_extract(was, '$.epoch') = epoch
 RETURNING id, group_key
