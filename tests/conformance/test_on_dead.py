@@ -426,6 +426,18 @@ def test_a_death_in_one_s_own_transaction_is_told_when_it_commits_and_never_befo
     assert told(q) == [claim.id]
 
 
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+def test_a_death_is_told_from_a_transaction_of_any_isolation(own_place: Place, level: str) -> None:
+    q = own_place.open()
+    q.hook("k", "tell")
+    claim = start(q)
+    with own_place.transaction() as own:
+        if own_place.store == "postgres":
+            own.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        own.settle_in(claim, tenure.Bury("hopeless"))
+    assert told(q) == [claim.id]
+
+
 def test_a_hook_stored_twice_is_one_and_says_whether_it_changed(q: tenure.Queue) -> None:
     assert q.hook("k", "tell")
     assert not q.hook("k", "tell")

@@ -77,7 +77,7 @@ PARAMETERS = {
     ),
 }
 # Statements whose answers differ, and those of (sqlite, postgres): in a file nobody comes between, so who stores need not be told what.
-ANSWERS = {"enqueue": ([], ["id"])}
+ANSWERS: dict[str, tuple[list[str], list[str]]] = {"enqueue": ([], ["id"])}
 # Statements that answer with a count, not with rows.
 ROWLESS = {
     *(

@@ -56,6 +56,7 @@ from tenure.job import (
 from tenure.newjob import (
     BareParams,
     NewJob,
+    Row,
     bare_params,
     bare_row,
     check,
@@ -70,7 +71,7 @@ from tenure.payload import MAX_PAYLOAD, clean_error, is_share
 from tenure.store import claim as claims_of
 from tenure.store import groups, people, presence, upkeep, views
 from tenure.store.dialect import Capabilities
-from tenure.store.enqueue import enqueue, enqueue_plain, holder
+from tenure.store.enqueue import enqueue, enqueue_inside, enqueue_plain, holder
 from tenure.store.explain import Explanation, explain
 from tenure.store.lanes import LaneMemory
 from tenure.store.people import Changed
@@ -175,10 +176,7 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
         now = self._now()
 
         def make(again: bool) -> Plan[Enqueued]:
-            inside = self._inside
-            [answer] = yield from enqueue(
-                [row], self._can, now=now, again=again, inside=inside, ends=not inside
-            )
+            [answer] = yield from self._enqueue([row], now, again=again)
             return answer
 
         return Call(make, row=row)
@@ -232,10 +230,13 @@ class Verbs(FilterVerbs, ScheduleVerbs, HookVerbs, NoteVerbs, AuditVerbs, Figure
                 return enqueue(rows, self._can, now=now, again=True)
 
             return Call(make_copy)
-        rows, inside = [check(job, self._max_payload) for job in jobs], self._inside
-        return Call(
-            lambda again: enqueue(rows, self._can, now=now, again=again, inside=inside, ends=not inside)
-        )
+        rows = [check(job, self._max_payload) for job in jobs]
+        return Call(lambda again: self._enqueue(rows, now, again=again))
+
+    def _enqueue(self, rows: list[Row], now: int | None, *, again: bool) -> Plan[Answers]:
+        if self._inside:
+            return enqueue_inside(rows, self._can, now=now)
+        return enqueue(rows, self._can, now=now, again=again, ends=True)
 
     def claim(
         self,

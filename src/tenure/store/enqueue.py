@@ -21,7 +21,7 @@ from tenure.store.pack import pack, pack_ids
 from tenure.store.plan import Plan, Result, Statement
 from tenure.store.stored import BODIES, requests, stored, whole
 
-__all__ = ["enqueue", "enqueue_plain", "holder"]
+__all__ = ["enqueue", "enqueue_inside", "enqueue_plain", "holder"]
 
 Leads = Mapping[str | None, Row]
 """By group: its row that may be ready at once."""
@@ -39,7 +39,7 @@ def enqueue(
 ) -> Plan[list[Enqueued]]:
     """Store the rows, in their order; the answers come in the same order.
 
-    `inside`: in a caller's transaction. `ends`: nothing follows in ours.
+    `inside`: in a transaction that is open. `ends`: nothing follows in ours.
     """
     met = False
     # An id that the caller chose may be one of a finished job, which an insert need not meet.
@@ -53,10 +53,7 @@ def enqueue(
         others: dict[str, str] = dict(answer.rows)
         return [Enqueued(JobId(others.get(r.id, r.id)), inserted=r.id not in others) for r in rows]
     found: dict[str, JobId] = {}
-    named = any(r.named for r in rows)
-    if named and inside and can.defers:
-        yield from _check_snapshot(rows)
-    if again or met or named:
+    if again or met or any(r.named for r in rows):
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
     locks = locking(_groups(rows, found), can)
@@ -78,6 +75,13 @@ def enqueue(
         Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before and first[r.id] is r)
         for r in rows
     ]
+
+
+def enqueue_inside(rows: Sequence[Row], can: Capabilities, *, now: int | None) -> Plan[list[Enqueued]]:
+    """The same in a caller's transaction, which commits them or does not."""
+    if can.defers and any(r.named for r in rows):
+        yield from _check_snapshot(rows)
+    return (yield from enqueue(rows, can, now=now, inside=True))
 
 
 def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:

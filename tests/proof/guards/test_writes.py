@@ -189,9 +189,12 @@ def test_jobs_without_a_unique_key_take_no_room_in_the_index_of_keys(bench: Work
         assert fresh.sql(asked[fresh.name]) == before
 
 
-def test_retention_in_a_file_goes_from_the_oldest_up_to_the_first_that_is_too_young(file: Workbench) -> None:
+@pytest.mark.parametrize("young", [9, 0])
+def test_retention_in_a_file_goes_from_the_oldest_up_to_the_first_that_is_too_young(
+    file: Workbench, young: int
+) -> None:
     """Whatever clocks that were set back say of when that one, or others behind it, ended."""
-    for n, ago in enumerate([20, 20, 9, 20, 9], 1):
+    for n, ago in enumerate([20, 20, young, 20, 9], 1):
         file.job(n, "done", created_at=NOW - ago, finished_at=NOW - 15)
     for limit, left in ((1, [2, 3, 4, 5]), (9, [3, 4, 5])):
         file.ask("retain", limit=limit, state="done", age=10, queue=None, except_queues="[]", now=NOW)
@@ -212,6 +215,15 @@ def test_only_finished_jobs_are_purged_and_replayed(bench: Workbench) -> None:
     assert bench.first("replay", ids=back, anew=True, run_at=None, delay=None, now=NOW) == [uid(4)]
     assert bench.states() == {2: "ready", 3: "running", 4: "ready", 5: "cancelled"}
     assert bench.sql("SELECT seq FROM tenure.jobs WHERE run_at = ?", NOW) == [(4,)]
+
+
+def test_of_those_it_is_told_of_who_stands_beside_its_own_end_is_taken_back(server: Workbench) -> None:
+    for n, ended in ((1, True), (2, False), (3, True)):
+        server.job(n)
+        if ended:
+            server.job(n, "done")
+    assert server.first("enqueue_undo", ids=pack({"id": uid(1)}, {"id": uid(2)})) == [uid(1)]
+    assert server.sql("SELECT seq FROM tenure.jobs ORDER BY 1") == [(2,), (3,)]
 
 
 @pytest.mark.parametrize("anew", [True, False])
