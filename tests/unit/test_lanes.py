@@ -75,7 +75,7 @@ def test_a_look_from_the_start_that_left_some_is_gone_on_with() -> None:
     assert place(scope.marks, other) < (0, 0)
 
 
-@pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.05, 1.0), (0.1, 2.0), (60.0, 4.0)])
+@pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.01, 1.0), (0.05, 3.0), (60.0, 4.0)])
 def test_looks_from_the_start_that_take_long_are_seldom(
     took: float, rests: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

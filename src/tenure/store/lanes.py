@@ -28,7 +28,7 @@ __all__ = ["LaneMemory", "Marks", "Scope", "queue_of"]
 _LOOK_EVERY, _LOOK_SELDOM = 1.0, 4.0
 """How soon to look from the start again, at the latest: while that is quick, and however long it takes. What was overdue is taken back
 by then, too: a bare loop of claims has five seconds for it."""
-_REST = 20
+_REST = 60
 """How many times as long as a look from the start took there is none, unless one comes back short."""
 _MAX_SCOPES = 64
 _MAX_LANES = 5_000
