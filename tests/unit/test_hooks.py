@@ -75,8 +75,8 @@ def test_many_deaths_are_looked_at_a_hundred_at_a_time(can: Any) -> None:
 
 @both
 def test_the_same_death_always_makes_the_same_job(can: Any) -> None:
-    first, again = (statements(call_hooks([JOB.id], can, now=None), somebody_listens) for _ in range(2))
-    [row], [same] = first[-1].rows or (), again[-1].rows or ()
+    ran = (statements(call_hooks([JOB.id], can, now=None), somebody_listens) for _ in range(2))
+    [row], [same] = ([row for s in one if s.name == "enqueue" for row in s.rows or ()] for one in ran)
     made = UUID(row.id)
     assert row == same
     assert (made.version, made.variant, made.int >> 80) == (7, UUID(JOB.id).variant, 2_000)
