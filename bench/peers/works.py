@@ -30,6 +30,9 @@ _MARKS = tuple(n / 20 for n in range(1, 20))
 """Where in a long drain somebody looks how far it is: at every twentieth."""
 Figures = dict[str, float]
 _PREVIEW = 3.0
+_FOREIGN = "somebody_elses"
+_FILLING = 60.0
+"""Seconds that a contestant has to store what is only to stand there."""
 
 
 @dataclass(frozen=True)
@@ -240,10 +243,32 @@ def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
     return {**drained, "without": statistics.mean((without, _short(driver, sizes.many, sizes)))}
 
 
-def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
+def foreign(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     """A drain beside many ready jobs that this worker does not know."""
     driver.call("reset")
-    _fill(driver, "ready", sizes.foreign, "somebody_elses")
+    if driver.contestant.ours:
+        return _beside_ours(driver, sizes)
+    _fill_peer(driver, sizes.foreign)
+    stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
+    settings = driver.contestant.apart
+    return driver.drain("noop", stored, beside=sizes.foreign, limit=sizes.limit, **settings)
+
+
+def _fill_peer(driver: Driver, count: int) -> None:
+    if driver.contestant.foreign_sql:
+        file = apsw.Connection(driver.url.removeprefix("sqlite:///"))
+        file.execute(driver.contestant.foreign_sql.format(count=count))
+        file.close()
+        return
+    stored = driver.load(_FOREIGN, count, _FILLING)
+    if stored < count:
+        raise Failed(f"only {stored:,} of {count:,} foreign jobs were stored within {_FILLING:g} s")
+    with psycopg.connect(driver.url, autocommit=True) as link:
+        link.execute("VACUUM ANALYZE")
+
+
+def _beside_ours(driver: Driver, sizes: Sizes) -> Figures:
+    _fill(driver, "ready", sizes.foreign, _FOREIGN)
     stored = driver.load("noop", sizes.few, sizes.limit)
     rule = f"state = 'ready' AND lane = '{lane_of('default', 'noop', 0)}'"
     some = "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1}) OR EXISTS (SELECT 1 FROM {0} WHERE lease_until IS NOT NULL)"
@@ -253,7 +278,7 @@ def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
             if time.monotonic() - began > sizes.limit * 4:
                 raise Failed("not all jobs were finished")
             time.sleep(0.02)
-        return {"rate": stored / (time.monotonic() - began)}
+        return {"rate": stored / (time.monotonic() - began), "jobs": stored}
 
 
 def _fill(driver: Driver, state: str, count: int, kind: str) -> None:

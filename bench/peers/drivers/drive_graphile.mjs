@@ -48,13 +48,18 @@ const SILENT = `SELECT (SELECT count(*)::int FROM graphile_worker._private_job_q
     SELECT FROM graphile_worker._private_tasks AS t
     WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS failing`;
 const POLLS = { local: 1, each: 100 };
-// From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
-// Not EXISTS, which drops the order.
+// From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones; to
+// the oldest of the kind, for before it may stand many that nobody does. Not EXISTS, which drops the order.
+const TASK = "(SELECT id FROM graphile_worker._private_tasks WHERE identifier = $1)";
+const OLDEST = {
+  name: "arena_oldest",
+  text: `SELECT id FROM graphile_worker._private_jobs WHERE task_id = ${TASK} ORDER BY id LIMIT 1`,
+};
 const LEFT = {
   name: "arena_left",
   text: `SELECT count(*)::int AS n FROM (
     SELECT FROM graphile_worker._private_jobs
-    WHERE task_id = (SELECT id FROM graphile_worker._private_tasks WHERE identifier = $1)
+    WHERE task_id = ${TASK} AND id >= $2
     ORDER BY id DESC LIMIT 1) AS last`,
 };
 
@@ -134,7 +139,8 @@ async function work({ url, settings, begun, out }) {
 
 async function left({ url, kind }) {
   const pool = await connect(url, 1, "-c enable_seqscan=off -c enable_sort=off");
-  await answerLeft(async () => (await pool.query({ ...LEFT, values: [kind] })).rows[0].n);
+  const oldest = (await pool.query({ ...OLDEST, values: [kind] })).rows[0]?.id ?? 0;
+  await answerLeft(async () => (await pool.query({ ...LEFT, values: [kind, oldest] })).rows[0].n);
 }
 
 await drive({ version: () => version("graphile-worker"), reset, enqueue, bulk, paced, work, left });

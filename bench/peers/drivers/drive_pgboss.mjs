@@ -11,6 +11,7 @@ import {
   enqueueChunks,
   enqueueEach,
   enqueuePaced,
+  FOREIGN,
   handlers,
   KINDS,
   load,
@@ -66,7 +67,7 @@ async function reset({ url }) {
   const pool = await connect(url);
   await pool.query("DROP SCHEMA IF EXISTS pgboss CASCADE");
   const boss = await openSender(url, 1);
-  for (const kind of [...KINDS, "warm"]) {
+  for (const kind of [...KINDS, FOREIGN, "warm"]) {
     await boss.createQueue(kind, { notify: true });
   }
   return {};

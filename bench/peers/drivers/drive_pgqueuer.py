@@ -21,10 +21,11 @@ from pgqueuer.queries import Queries
 
 CHUNK = 5_000
 """Jobs in one bulk enqueue."""
-# From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
-# Not EXISTS, which drops the order.
+# From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones; to
+# the oldest of the kind, for before it may stand many that nobody does. Not EXISTS, which drops the order.
+OLDEST = "SELECT id FROM pgqueuer WHERE entrypoint = $1 ORDER BY id LIMIT 1"
 LEFT = """
-SELECT count(*) FROM (SELECT FROM pgqueuer WHERE entrypoint = $1 ORDER BY id DESC LIMIT 1) AS last
+SELECT count(*) FROM (SELECT FROM pgqueuer WHERE entrypoint = $1 AND id >= $2 ORDER BY id DESC LIMIT 1) AS last
 """
 
 
@@ -140,7 +141,8 @@ def left(terms: Terms) -> Callable[[], int]:
     link = loop.run_until_complete(
         asyncpg.connect(terms["url"], server_settings={"enable_seqscan": "off", "enable_sort": "off"}),
     )
-    return lambda: int(loop.run_until_complete(link.fetchval(LEFT, terms["kind"])))
+    oldest = loop.run_until_complete(link.fetchval(OLDEST, terms["kind"])) or 0
+    return lambda: int(loop.run_until_complete(link.fetchval(LEFT, terms["kind"], oldest)))
 
 
 @contextlib.asynccontextmanager
