@@ -42,6 +42,8 @@ class Contestant:
     """What changes for a worker that is not to take jobs of foreign kinds."""
     foreign_sql: str = ""
     """Stores {count} ready jobs that its workers do not know, where its own bulk call is too slow for that."""
+    history_sql: str = ""
+    """Stores {count} finished jobs of the kind noop, and what is kept of each: by SQL, for to do them all would take minutes."""
     chunks: tuple[int, ...] = (1_000, 5_000, 20_000)
     """How many jobs a bulk call may have; the one that stores fastest is used."""
     count_sql: str = ""
@@ -158,9 +160,11 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch": 8_000, "fetchers": 2},
         ),
         sweep_jobs=40_000,
-        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign"},
+        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "finished"},
         note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one; groups and keys are a"
-        " policy of the whole queue; foreign jobs by its own bulk call, in another queue",
+        " policy of the whole queue; foreign jobs by its own bulk call, in another queue, finished ones by SQL",
+        history_sql="INSERT INTO pgboss.job (name, data, state, started_on, completed_on) SELECT 'noop',"
+        " jsonb_build_object('n', i, 'pad', repeat('x', 80)), 'completed', now(), now() FROM generate_series(1, {count}) AS i",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgboss.job WHERE left(name, 2) <> '__' AND state <= 'active'",
         marks_sql=_marks(
@@ -189,9 +193,13 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=40_000,
         waiting={},
-        works=_ALL | _DEEP | {"unique", "failing", "foreign"},
+        works=_ALL | _DEEP | {"unique", "failing", "foreign", "finished"},
         note="moves finished jobs to a log table; completions are buffered up to 0.1 s; retries one statement a job;"
-        " has no groups; foreign jobs by its own bulk call, for another entrypoint",
+        " has no groups; foreign jobs by its own bulk call, for another entrypoint, finished ones"
+        " (three rows of its log each) by SQL",
+        history_sql="INSERT INTO pgqueuer_log (job_id, status, entrypoint, priority)"
+        " SELECT -i, status::pgqueuer_status, 'noop', 0"
+        " FROM generate_series(1, {count}) AS i, unnest(ARRAY['queued', 'picked', 'successful']) AS status",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgqueuer",
         marks_sql=_marks("pgqueuer", "entrypoint = 'noop'", "priority DESC, id"),
@@ -213,9 +221,15 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=1_500,
         apart={"queues": ["default"]},
-        works=_ALL | _SHAPED | {"footprint", "foreign"},
+        works=_ALL | _SHAPED | {"footprint", "foreign", "finished"},
         note="keeps finished jobs and an event for every change; fetches one job at a time; a worker chooses queues, not"
-        " kinds: foreign jobs by its own bulk call, in another queue",
+        " kinds: foreign jobs by its own bulk call, in another queue; finished ones (with three events each) by SQL",
+        # Without its triggers, and without the look at each event's job.
+        history_sql="SET session_replication_role = replica;"
+        " WITH jobs AS (INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts) SELECT 'default', 'noop',"
+        " jsonb_build_object('n', i, 'pad', repeat('x', 80)), 'succeeded', 1 FROM generate_series(1, {count}) AS i RETURNING id)"
+        " INSERT INTO procrastinate_events (job_id, type) SELECT id, type::procrastinate_job_event_type"
+        " FROM jobs, unnest(ARRAY['deferred', 'started', 'succeeded']) AS type",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
     ),

@@ -233,14 +233,18 @@ def _pace_at_the_head(driver: Driver, sizes: Sizes) -> float:
         return (stored - driver.count()) / (ended - began)
 
 
-def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
+def finished(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     """A drain beside a long history, and beside it, before and after, one without any."""
-    without = _short(driver, sizes.many, sizes)
+    wanted = _wanted(sizes.many, pace, sizes)
+    without = _short(driver, wanted, sizes)
     driver.call("reset")
-    _fill(driver, "done", sizes.finished, "noop")
-    stored = driver.load("noop", sizes.many, sizes.limit)
+    if driver.contestant.ours:
+        _fill(driver, "done", sizes.finished, "noop")
+    else:
+        _fill_by_sql(driver, driver.contestant.history_sql, sizes.finished)
+    stored = driver.load("noop", wanted, sizes.limit)
     drained = driver.drain("noop", stored, limit=sizes.limit)
-    return {**drained, "without": statistics.mean((without, _short(driver, sizes.many, sizes)))}
+    return {**drained, "without": statistics.mean((without, _short(driver, wanted, sizes)))}
 
 
 def foreign(driver: Driver, sizes: Sizes, pace: float) -> Figures:
@@ -248,23 +252,32 @@ def foreign(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     driver.call("reset")
     if driver.contestant.ours:
         return _beside_ours(driver, sizes)
-    _fill_peer(driver, sizes.foreign)
+    _fill_foreign(driver, sizes.foreign)
     stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
     settings = driver.contestant.apart
     return driver.drain("noop", stored, beside=sizes.foreign, limit=sizes.limit, **settings)
 
 
-def _fill_peer(driver: Driver, count: int) -> None:
+def _fill_foreign(driver: Driver, count: int) -> None:
     if driver.contestant.foreign_sql:
-        file = apsw.Connection(driver.url.removeprefix("sqlite:///"))
-        file.execute(driver.contestant.foreign_sql.format(count=count))
-        file.close()
+        _fill_by_sql(driver, driver.contestant.foreign_sql, count)
         return
     stored = driver.load(_FOREIGN, count, _FILLING)
     if stored < count:
         raise Failed(f"only {stored:,} of {count:,} foreign jobs were stored within {_FILLING:g} s")
     with psycopg.connect(driver.url, autocommit=True) as link:
         link.execute("VACUUM ANALYZE")
+
+
+def _fill_by_sql(driver: Driver, text: str, count: int) -> None:
+    if driver.contestant.store == "sqlite":
+        file = apsw.Connection(driver.url.removeprefix("sqlite:///"))
+        file.execute(text.format(count=count))
+        file.close()
+    else:
+        with psycopg.connect(driver.url, autocommit=True) as link:
+            link.execute(text.format(count=count).encode())
+            link.execute("VACUUM ANALYZE")
 
 
 def _beside_ours(driver: Driver, sizes: Sizes) -> Figures:
@@ -375,7 +388,7 @@ WORKS: tuple[Work, ...] = (
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), peer_rounds=1),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
     Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1, leaves=True),
-    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished, leaves=True),
+    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished, peer_rounds=1, leaves=True),
     Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=1, leaves=True),
     Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=1),
     Work("drain2_few", "drain of 20,000, two workers", "drain", _drain(lambda s: s.few, processes=2), rounds=1),

@@ -36,11 +36,16 @@ const PENDING = {
     SELECT FROM pgboss.job WHERE name = $1 AND state < 'active' AND NOT blocked
     ORDER BY priority, created_on DESC, start_after DESC LIMIT 1) AS last`,
 };
-// No index helps to find active rows among finished ones, so all are read once, when nothing is pending any more. From
-// then on only those that were found then can be unfinished, and each is found by its id.
+// No index helps to find active rows among finished ones, so all are read once, when nothing is pending any more, but for
+// those that stand before the first that was to do: where a history was stored before, there is no room for another row.
+// From then on only those that were found then can be unfinished, and each is found by its id.
+const FIRST = {
+  name: "arena_first",
+  text: "SELECT coalesce(min(ctid), '(0,0)')::text AS place FROM pgboss.job_common WHERE name = $1 AND state < 'active'",
+};
 const UNFINISHED = {
   name: "arena_unfinished",
-  text: "SELECT id FROM pgboss.job WHERE name = $1 AND state <= 'active'",
+  text: "SELECT id FROM pgboss.job_common WHERE name = $1 AND state <= 'active' AND ctid >= $2::tid",
 };
 const OF_THOSE = {
   name: "arena_of_those",
@@ -157,13 +162,14 @@ async function outcome(job, handle) {
 async function left({ url, kind }) {
   const pool = await connect(url, "-c enable_sort=off -c enable_bitmapscan=off");
   const ask = async (query, ...more) => (await pool.query({ ...query, values: [kind, ...more] })).rows;
+  const [{ place }] = await ask(FIRST);
   let those;
   await answerLeft(async () => {
     if ((await ask(PENDING))[0].n) {
       those = undefined;
       return 1;
     }
-    those ??= (await ask(UNFINISHED)).map(({ id }) => id);
+    those ??= (await ask(UNFINISHED, place)).map(({ id }) => id);
     return (await ask(OF_THOSE, those)).length;
   });
 }
