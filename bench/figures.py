@@ -1,7 +1,8 @@
 """`python -m bench.figures`: write what is kept in bench/results into the tables of README.md and docs/performance.md.
 
 The README has the ratios of store and worker; docs/performance.md has the arena's verdicts, what every contestant did at
-every piece of work, and the gateway's figures, each between two marks of its own.
+every piece of work, and the gateway's figures, each between two marks of its own. What follows from the arena's cells is
+written into its results too, where they do not tell it yet.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bench.measure import RESULTS, STORES, mark, said
-from bench.peers.verdicts import Verdict
+from bench.peers.arena import Cell, write
+from bench.peers.verdicts import Verdict, remarks
 from bench.peers.verdicts import table as table_of
+from bench.peers.verdicts import verdicts as verdicts_of
 from bench.peers.works import WORKS
 
-__all__ = ["blocks", "cells", "gateway", "made", "main", "table", "verdicts"]
+__all__ = ["blocks", "cells", "completed", "gateway", "made", "main", "table", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("store", "worker")
@@ -59,8 +62,9 @@ def verdicts(kept: Kept) -> str:
     for line in lines:
         if "why" in line:
             line["why"] = _one_line(line["why"] or "")
-    made = table_of([Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines])
-    head, _, *rows = made.splitlines()
+    judged = [Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines]
+    head, _, *rows = table_of(judged).splitlines()
+    beneath = [line for remark in remarks(judged) for line in ("", remark)]
     about = kept["about"]
     servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
     which = [f"commit {about['commit']}", about["ended"], about["cpu"]] if "commit" in about else []
@@ -71,7 +75,27 @@ def verdicts(kept: Kept) -> str:
         f"Python {about['python']}",
         *servers,
     ]
-    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *rows)
+    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *rows, *beneath)
+
+
+@dataclass
+class _Run:
+    cells: dict[str, dict[str, Cell]]
+    absent: dict[str, str]
+
+
+def completed(kept: Kept) -> Kept:
+    """The arena's results with what follows from their cells: of each line, how many rounds it rests on."""
+    run = _Run(
+        {
+            work: {name: Cell(rounds=cell["rounds"], failed=cell["failed"]) for name, cell in row.items()}
+            for work, row in kept["cells"].items()
+        },
+        kept["absent"],
+    )
+    rounds = {(line.what, line.store): line.rounds for line in verdicts_of(run)}
+    lines = [{**line, "rounds": rounds.get((line["what"], line["store"]))} for line in kept["verdicts"]]
+    return {**kept, "verdicts": lines}
 
 
 def cells(kept: Kept) -> str:
@@ -192,6 +216,7 @@ def made() -> dict[str, str]:
 
 def main() -> None:
     """Write all of them."""
+    write("peers", completed(_kept("peers")))
     readme = ROOT / "README.md"
     tables = iter([table(name) for name in NAMES])
     text, count = _TABLE.subn(lambda _: next(tables), readme.read_text("utf-8"), count=len(NAMES))

@@ -9,7 +9,7 @@ import pytest
 
 from bench.peers.arena import Arena, Cell
 from bench.peers.servers import Servers
-from bench.peers.verdicts import Verdict, table, verdicts
+from bench.peers.verdicts import Verdict, remarks, table, verdicts
 from bench.peers.works import Sizes
 
 BEST = "drain, 1 worker, against graphile-worker's best"
@@ -32,6 +32,22 @@ def arena() -> Iterator[Arena]:
 def test_it_is_the_best_of_them_that_counts(arena: Arena) -> None:
     found = line(arena, BEST)
     assert (found.ratio, found.reached, found.whose) == (1.2, False, "graphile-batched")
+
+
+def test_a_line_that_rests_on_a_single_round_says_so(arena: Arena) -> None:
+    cells = arena.cells["drain"]
+    for cell in cells.values():
+        cell.rounds *= 3
+    found = line(arena, BEST)
+    assert (found.rounds, remarks([found])) == (3, [])
+    assert table([found]).endswith("| **missed** |")
+    cells["graphile-batched"].rounds = cells["graphile-batched"].rounds[:1]
+    found = line(arena, BEST)
+    assert (found.rounds, found.as_dict()["rounds"]) == (1, 1)
+    assert table([found]).endswith("| **missed** † |")
+    assert remarks([found]) == [
+        "Each † is a line that rests on a single round, of Tenure's or of the other's."
+    ]
 
 
 def test_nobody_wins_because_a_rival_failed(arena: Arena) -> None:
