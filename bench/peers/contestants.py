@@ -40,6 +40,8 @@ class Contestant:
     """What changes for jobs that wait, 200 at a time."""
     apart: Settings = field(default_factory=dict)
     """What changes for a worker that is not to take jobs of foreign kinds."""
+    elsewhere: Settings = field(default_factory=dict)
+    """What makes a worker take nothing of what is enqueued as noop, while it listens."""
     foreign_sql: str = ""
     """Stores {count} ready jobs that its workers do not know, where its own bulk call is too slow for that."""
     history_sql: str = ""
@@ -83,7 +85,8 @@ def _tenure(store: Store, title: str, works: frozenset[str], note: str) -> Conte
         store=store,
         runtime="own",
         driver="drive_tenure.py",
-        works=works | _SHAPED | {"finished", "foreign"},
+        elsewhere={"queues": ["elsewhere"]},
+        works=works | _SHAPED | {"finished", "foreign", "enqueue_heard"},
         note=note,
         sweep_jobs=40_000,
         chunks=_CHUNKS,
@@ -137,7 +140,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             )
         ),
         sweep_jobs=40_000,
-        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign"},
+        elsewhere={"only": "stamp"},
+        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "enqueue_heard"},
         note="local queue and batched completion; deletes finished jobs; a killed worker's jobs stay locked for 4 hours;"
         " a first retry comes after 2.7 s at the soonest; foreign jobs by its own bulk call, under another identifier",
         chunks=_CHUNKS,
@@ -160,7 +164,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch": 8_000, "fetchers": 2},
         ),
         sweep_jobs=40_000,
-        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "finished"},
+        elsewhere={"only": "stamp"},
+        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "finished", "enqueue_heard"},
         note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one; groups and keys are a"
         " policy of the whole queue; foreign jobs by its own bulk call, in another queue, finished ones by SQL",
         history_sql="INSERT INTO pgboss.job (name, data, state, started_on, completed_on) SELECT 'noop',"
@@ -193,7 +198,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=40_000,
         waiting={},
-        works=_ALL | _DEEP | {"unique", "failing", "foreign", "finished"},
+        elsewhere={"only": "stamp"},
+        works=_ALL | _DEEP | {"unique", "failing", "foreign", "finished", "enqueue_heard"},
         note="moves finished jobs to a log table; completions are buffered up to 0.1 s; retries one statement a job;"
         " has no groups; foreign jobs by its own bulk call, for another entrypoint, finished ones"
         " (three rows of its log each) by SQL",
@@ -221,7 +227,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=1_500,
         apart={"queues": ["default"]},
-        works=_ALL | _SHAPED | {"footprint", "foreign", "finished"},
+        elsewhere={"queues": ["elsewhere"]},
+        works=_ALL | _SHAPED | {"footprint", "foreign", "finished", "enqueue_heard"},
         note="keeps finished jobs and an event for every change; fetches one job at a time; a worker chooses queues, not"
         " kinds: foreign jobs by its own bulk call, in another queue; finished ones (with three events each) by SQL",
         # Without its triggers, and without the look at each event's job.

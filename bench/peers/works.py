@@ -95,6 +95,18 @@ def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
     return do
 
 
+def enqueue_heard(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """The same, while a worker of another queue or kind sleeps and is woken by each."""
+    driver.call("reset")
+    with driver.workers(**driver.contestant.elsewhere) as workers:
+        time.sleep(2)
+        cpu, began = workers.cpu(), time.monotonic()
+        told = driver.call("enqueue", kind="noop", count=1_000_000, concurrency=1, limit=sizes.seconds)
+        workers.check()
+        spent = time.monotonic() - began
+        return {"rate": told["count"] / told["seconds"], "cpu": (workers.cpu() - cpu) / spent}
+
+
 def bulk(driver: Driver, sizes: Sizes, _: float) -> Figures:
     """Many jobs at once."""
     driver.call("reset")
@@ -378,6 +390,7 @@ def _shaped(
 WORKS: tuple[Work, ...] = (
     Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1), rounds=5),
     Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64), peer_rounds=1),
+    Work("enqueue_heard", "enqueue, one at a time, while an idle worker listens", "enqueue_heard", enqueue_heard, peer_rounds=1),
     Work("bulk", "bulk enqueue of 100,000", "bulk", bulk),
     Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few), peer_rounds=1),
     Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),

@@ -1,8 +1,8 @@
 // Drives graphile-worker: plain, or with its local queue and batched completion, as `settings` say.
 //
 // Settings: concurrency (jobs at once), pool (connections), and for batches: local (size of the local queue) and
-// delay (ms that completions wait for company). The project's own measurement has 24, 25, 500 and 0. A finished job's
-// row is deleted.
+// delay (ms that completions wait for company). The project's own measurement has 24, 25, 500 and 0. `only` is the one
+// kind that a worker is to know. A finished job's row is deleted.
 
 import { EventEmitter } from "node:events";
 
@@ -109,8 +109,9 @@ async function paced(terms) {
 
 async function work({ url, settings, begun, out }) {
   const { run, WorkerPreset } = await load("graphile-worker");
-  const { concurrency = 24, pool = concurrency + 1, local, delay = 0 } = settings;
+  const { concurrency = 24, pool = concurrency + 1, local, delay = 0, only } = settings;
   const tasks = handlers({ begun, out });
+  const known = { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) };
   const { queues, failing } = (await (await connect(url, 1)).query(SILENT)).rows[0];
   const most = Math.min(concurrency, queues || concurrency);
   const worker = {
@@ -129,7 +130,7 @@ async function work({ url, settings, begun, out }) {
     const runner = await run({
       events,
       preset: { extends: [WorkerPreset], worker },
-      taskList: { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) },
+      taskList: only ? { [only]: known[only] } : known,
       // Its own handler ends the process by the signal, which is not exit 0.
       noHandleSignals: true,
     });

@@ -1,8 +1,8 @@
 // Drives pg-boss: one queue per kind, woken by NOTIFY, fetched and completed in batches.
 //
 // Settings: batch (jobs a fetch), fetchers (how many fetch at once; its localConcurrency), pool (connections), and
-// concurrency, where only so many jobs may run at once. A handler is given a whole batch, so the jobs of a batch run at
-// once. Finished jobs are kept, 7 days by default.
+// concurrency, where only so many jobs may run at once; `only` is the one kind that a worker is to know. A handler is given
+// a whole batch, so the jobs of a batch run at once. Finished jobs are kept, 7 days by default.
 
 import {
   answerLeft,
@@ -112,7 +112,7 @@ async function paced(terms) {
 }
 
 async function work({ url, settings, begun, out }) {
-  const { fetchers = 1, pool = 10, concurrency, batch = 1000 } = settings;
+  const { fetchers = 1, pool = 10, concurrency, batch = 1000, only } = settings;
   const options = {
     batchSize: concurrency ? Math.ceil(concurrency / fetchers) : batch,
     localConcurrency: fetchers,
@@ -122,11 +122,11 @@ async function work({ url, settings, begun, out }) {
     const boss = await open(url, { max: pool, useListenNotify: true });
     const { failing, ...others } = handlers({ begun, out });
     begin(begun);
-    for (const [kind, handle] of Object.entries(others)) {
+    for (const [kind, handle] of Object.entries(others).filter(([kind]) => !only || kind === only)) {
       const fitting = { ...options, ...(await inGroups(boss, url, kind, options.batchSize)) };
       await boss.work(kind, fitting, (jobs) => Promise.all(jobs.map((job) => handle(job.data))));
     }
-    if (await hasJobs(url, "failing")) {
+    if (!only && (await hasJobs(url, "failing"))) {
       await boss.work("failing", { ...options, ...OFTEN, perJobResults: true, includeMetadata: true }, (jobs) =>
         Promise.all(jobs.map((job) => outcome(job, failing))),
       );

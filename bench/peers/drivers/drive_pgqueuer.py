@@ -98,14 +98,14 @@ async def _work(terms: Terms) -> None:
     async with asyncpg.create_pool(terms["url"], min_size=2, max_size=settings.pop("pool", 4)) as pool:
         queue = PgQueuer.from_asyncpg_pool(pool)
         begun = Begun(terms["begun"])
-        _register(queue, begun, Stamps(terms["out"]))
+        _register(queue, begun, Stamps(terms["out"]), settings.pop("only", ""))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
         ready()
         begun()
         await queue.run(**settings)
 
 
-def _register(queue: Any, begun: Begun, stamps: Stamps) -> None:
+def _register(queue: Any, begun: Begun, stamps: Stamps, only: str) -> None:
     async def noop(_: Any) -> None:
         if not begun.done:
             begun()
@@ -132,7 +132,8 @@ def _register(queue: Any, begun: Begun, stamps: Stamps) -> None:
             raise RetryRequested
 
     for job in (noop, threaded, wait, stamp, failing):
-        queue.entrypoint(job.__name__)(job)
+        if only in ("", job.__name__):
+            queue.entrypoint(job.__name__)(job)
 
 
 def left(terms: Terms) -> Callable[[], int]:
