@@ -16,10 +16,11 @@ from typing import Any
 
 from bench.measure import RESULTS, STORES, mark, said
 from bench.peers.arena import Cell, write
+from bench.peers.contestants import CONTESTANTS
 from bench.peers.verdicts import Verdict, remarks
 from bench.peers.verdicts import table as table_of
 from bench.peers.verdicts import verdicts as verdicts_of
-from bench.peers.works import WORKS
+from bench.peers.works import IDEAL, WORKS, share
 
 __all__ = ["blocks", "cells", "completed", "gateway", "made", "main", "table", "verdicts"]
 
@@ -37,7 +38,7 @@ _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
     "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms", "max": "most, ms",
     "cpu": "share of a core", "queries": "statements/s", "rss": "MB", "rows": "rows a job", "wal": "bytes of log a job",
-    "disk": "bytes to the disk a job", "kept": "last third's pace over the start's", "jobs": "jobs done",
+    "share": f"share of the ideal {IDEAL:,.0f}/s", "disk": "bytes to the disk a job", "kept": "last third's pace over the start's", "jobs": "jobs done",
 }  # fmt: skip
 _UNTOLD = frozenset({"cut"})
 _WEIGHED = ("drain", "idle")
@@ -64,7 +65,7 @@ def verdicts(kept: Kept) -> str:
             line["why"] = _one_line(line["why"] or "")
     judged = [Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines]
     head, _, *rows = table_of(judged).splitlines()
-    beneath = [line for remark in remarks(judged) for line in ("", remark)]
+    beneath = [line for remark in remarks(judged, _run(kept), titles) for line in ("", remark)]
     about = kept["about"]
     servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
     which = [f"commit {about['commit']}", about["ended"], about["cpu"]] if "commit" in about else []
@@ -85,17 +86,30 @@ class _Run:
 
 
 def completed(kept: Kept) -> Kept:
-    """The arena's results with what follows from their cells: of each line, how many rounds it rests on."""
-    run = _Run(
-        {
-            work: {name: Cell(rounds=cell["rounds"], failed=cell["failed"]) for name, cell in row.items()}
-            for work, row in kept["cells"].items()
-        },
-        kept["absent"],
-    )
-    rounds = {(line.what, line.store): line.rounds for line in verdicts_of(run)}
+    """The arena's results with what follows from their cells: of each line the rounds it rests on, of jobs that wait the share
+    of the ideal."""
+    rounds = {(line.what, line.store): line.rounds for line in verdicts_of(_run(kept))}
     lines = [{**line, "rounds": rounds.get((line["what"], line["store"]))} for line in kept["verdicts"]]
-    return {**kept, "verdicts": lines}
+    able = {c.name: c for c in CONTESTANTS}
+    waited = {
+        name: {**cell, "rounds": [{**r, **_rounded(share(able[name], r["rate"]))} for r in cell["rounds"]]}
+        if name in able
+        else cell
+        for name, cell in kept["cells"].get("wait", {}).items()
+    }
+    return {**kept, "cells": {**kept["cells"], "wait": waited}, "verdicts": lines}
+
+
+def _run(kept: Kept) -> _Run:
+    cells = {
+        work: {name: Cell(rounds=cell["rounds"], failed=cell["failed"]) for name, cell in row.items()}
+        for work, row in kept["cells"].items()
+    }
+    return _Run(cells, kept["absent"])
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
 
 
 def cells(kept: Kept) -> str:

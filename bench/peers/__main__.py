@@ -50,7 +50,7 @@ def main() -> None:
             kept, verdicts=[v.as_dict() for v in lines]
         )  # a run that is broken off leaves what was kept before
     print("\n" + table(lines))
-    for remark in remarks(lines):
+    for remark in remarks(lines, arena, {c.name: c.title for c in CONTESTANTS}):
         print("\n" + remark)
     for name, why in arena.absent.items():
         print(f"{name} took no part: {why}")

@@ -57,6 +57,11 @@ class Contestant:
     """Whether the job with the id %s is not finished: one probe of an index, to watch a long drain by marks."""
 
     @property
+    def at_once(self) -> int | None:
+        """How many jobs that wait one worker of it has at a time; None: without a limit, or by threads of each process."""
+        return self.waiting.get("concurrency")
+
+    @property
     def ours(self) -> bool:
         """Whether it is Tenure."""
         return self.runtime == "own"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bench.measure import said
 from bench.peers.arena import Cell
-from bench.peers.works import LINES
+from bench.peers.works import IDEAL, LINES, WAITING
 
 __all__ = ["Run", "Verdict", "remarks", "table", "verdicts"]
 
@@ -18,6 +18,7 @@ GRAPHILE = ("graphile", "graphile-batched")
 PINNED = tuple(name for name in SQL_PEERS if name != "procrastinate")
 """Long tables are for the fast ones."""
 _ONCE = "†"
+_SHARE = f"5 ms jobs at concurrency {WAITING}, share of the ideal {IDEAL:,.0f}/s"
 
 
 class Run(Protocol):
@@ -179,21 +180,21 @@ def verdicts(run: Run) -> list[Verdict]:
         judge.against("sync handlers, against Celery", us, ("celery",), "threaded", 3)
         judge.against("sync handlers, against dramatiq", us, ("dramatiq",), "threaded", 1.5)
     judge.itself(
-        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        _SHARE,
         PG,
         "wait",
         "rate",
         0.6,
-        unit=40_000,
+        unit=IDEAL,
         at_most=False,
     )
     judge.itself(
-        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        _SHARE,
         LITE,
         "wait",
         "rate",
         0.4,
-        unit=40_000,
+        unit=IDEAL,
         at_most=False,
     )
     for us in (PG, LITE):
@@ -253,8 +254,20 @@ def table(lines: list[Verdict]) -> str:
     return "\n".join(rows)
 
 
-def remarks(lines: Iterable[Verdict]) -> list[str]:
+def remarks(lines: list[Verdict], run: Run, titles: Mapping[str, str]) -> list[str]:
     """What is to be said beneath the table, each a sentence of its own."""
+    shares = {
+        name: share
+        for name, cell in run.cells.get("wait", {}).items()
+        if not cell.failed and (share := cell.median("share")) is not None
+    }
+    told = ", ".join(
+        f"{titles.get(name, name)} {shares[name]:.2f}" for name in sorted(shares, key=lambda n: -shares[n])
+    )
+    return [*([f"{_SHARE}, of all who run as many at a time: {told}."] if told else []), *_marked(lines)]
+
+
+def _marked(lines: list[Verdict]) -> list[str]:
     once = any(line.reached is not None and line.rounds == 1 for line in lines)
     return (
         [f"Each {_ONCE} is a line that rests on a single round, of Tenure's or of the other's."]

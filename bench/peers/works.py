@@ -17,15 +17,20 @@ import apsw
 import psycopg
 
 from bench.fill import fill_postgres, fill_sqlite
+from bench.peers.contestants import Contestant
 from bench.peers.driver import Driver, Failed, Workers
 from tenure.newjob import lane_of
 
-__all__ = ["COSTS", "LINES", "SCALE", "WORKS", "Sizes", "Work"]
+__all__ = ["COSTS", "IDEAL", "LINES", "SCALE", "WAITING", "WORKS", "Sizes", "Work", "share"]
 
 COSTS = frozenset({"p50", "p99", "max", "rss", "cpu", "queries", "wal", "rows"})
 LINES = (1_000, 10_000, 100_000)
 """How long the lines are that the head of a long one is compared with."""
 SCALE = (1, 2, 4, 8)
+WAITING = 200
+"""How many jobs that wait run at a time, of those who are compared with the ideal."""
+IDEAL = WAITING / 0.005
+"""Jobs of 5 ms a second, were nothing else to be done."""
 _MARKS = tuple(n / 20 for n in range(1, 20))
 """Where in a long drain somebody looks how far it is: at every twentieth."""
 Figures = dict[str, float]
@@ -130,6 +135,17 @@ def _drain(
         return driver.drain(kind, stored, processes=processes, limit=sizes.limit, **settings)
 
     return do
+
+
+def wait(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """Jobs that wait, many at a time."""
+    figures = _drain(lambda s: s.many, kind="wait")(driver, sizes, pace)
+    return {**figures, **share(driver.contestant, figures["rate"])}
+
+
+def share(contestant: Contestant, rate: float) -> Figures:
+    """What of the ideal a pace of jobs that wait is; nothing of who has more or fewer of them at a time."""
+    return {"share": rate / IDEAL} if contestant.at_once == WAITING else {}
 
 
 def _wanted(count: int, pace: float, sizes: Sizes) -> int:
@@ -396,7 +412,7 @@ WORKS: tuple[Work, ...] = (
     Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),
     Work("drain2", "drain of 100,000, two workers", "drain", _drain(lambda s: s.many, processes=2)),
     Work("threaded", "sync handlers, 20,000, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")),
-    Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait"), peer_rounds=1),
+    Work("wait", "jobs of 5 ms at concurrency 200", "wait", wait, peer_rounds=1),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), peer_rounds=1),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
