@@ -1,7 +1,8 @@
 """`python -m bench.figures`: write what is kept in bench/results into the tables of README.md and docs/performance.md.
 
 The README has the ratios of store and worker; docs/performance.md has the arena's verdicts, what every contestant did at
-every piece of work, and the gateway's figures, each between two marks of its own.
+every piece of work, and the gateway's figures, each between two marks of its own. What follows from the arena's cells is
+written into its results too, where they do not tell it yet.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bench.measure import RESULTS, STORES, mark, said
-from bench.peers.verdicts import Verdict
+from bench.peers.arena import Cell, write
+from bench.peers.contestants import CONTESTANTS
+from bench.peers.verdicts import Verdict, remarks
 from bench.peers.verdicts import table as table_of
-from bench.peers.works import WORKS
+from bench.peers.verdicts import verdicts as verdicts_of
+from bench.peers.works import IDEAL, WORKS, share
 
-__all__ = ["blocks", "cells", "gateway", "made", "main", "table", "verdicts"]
+__all__ = ["blocks", "cells", "completed", "gateway", "made", "main", "table", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("store", "worker")
@@ -34,7 +38,7 @@ _SERVERS = {"postgres": "PostgreSQL", "redis": "Redis"}
 _UNITS = {
     "rate": "jobs/s", "load": "jobs/s stored", "without": "jobs/s with nothing beside them", "p50": "p50, ms", "p99": "p99, ms", "max": "most, ms",
     "cpu": "share of a core", "queries": "statements/s", "rss": "MB", "rows": "rows a job", "wal": "bytes of log a job",
-    "disk": "bytes to the disk a job", "kept": "last third's pace over the start's", "jobs": "jobs done",
+    "share": f"share of the ideal {IDEAL:,.0f}/s", "disk": "bytes to the disk a job", "kept": "last third's pace over the start's", "jobs": "jobs done",
 }  # fmt: skip
 _UNTOLD = frozenset({"cut"})
 _WEIGHED = ("drain", "idle")
@@ -59,8 +63,9 @@ def verdicts(kept: Kept) -> str:
     for line in lines:
         if "why" in line:
             line["why"] = _one_line(line["why"] or "")
-    made = table_of([Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines])
-    head, _, *rows = made.splitlines()
+    judged = [Verdict(**{k: v for k, v in line.items() if k in known}) for line in lines]
+    head, _, *rows = table_of(judged).splitlines()
+    beneath = [line for remark in remarks(judged, _run(kept), titles) for line in ("", remark)]
     about = kept["about"]
     servers = [f"{title} {about[name].split()[0]}" for name, title in _SERVERS.items() if name in about]
     which = [f"commit {about['commit']}", about["ended"], about["cpu"]] if "commit" in about else []
@@ -71,7 +76,40 @@ def verdicts(kept: Kept) -> str:
         f"Python {about['python']}",
         *servers,
     ]
-    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *rows)
+    return f"The run: {', '.join(run)}.\n\n" + _lines(head, _rule(head), *rows, *beneath)
+
+
+@dataclass
+class _Run:
+    cells: dict[str, dict[str, Cell]]
+    absent: dict[str, str]
+
+
+def completed(kept: Kept) -> Kept:
+    """The arena's results with what follows from their cells: of each line the rounds it rests on, of jobs that wait the share
+    of the ideal."""
+    rounds = {(line.what, line.store): line.rounds for line in verdicts_of(_run(kept))}
+    lines = [{**line, "rounds": rounds.get((line["what"], line["store"]))} for line in kept["verdicts"]]
+    able = {c.name: c for c in CONTESTANTS}
+    waited = {
+        name: {**cell, "rounds": [{**r, **_rounded(share(able[name], r["rate"]))} for r in cell["rounds"]]}
+        if name in able
+        else cell
+        for name, cell in kept["cells"].get("wait", {}).items()
+    }
+    return {**kept, "cells": {**kept["cells"], "wait": waited}, "verdicts": lines}
+
+
+def _run(kept: Kept) -> _Run:
+    cells = {
+        work: {name: Cell(rounds=cell["rounds"], failed=cell["failed"]) for name, cell in row.items()}
+        for work, row in kept["cells"].items()
+    }
+    return _Run(cells, kept["absent"])
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
 
 
 def cells(kept: Kept) -> str:
@@ -192,6 +230,7 @@ def made() -> dict[str, str]:
 
 def main() -> None:
     """Write all of them."""
+    write("peers", completed(_kept("peers")))
     readme = ROOT / "README.md"
     tables = iter([table(name) for name in NAMES])
     text, count = _TABLE.subn(lambda _: next(tables), readme.read_text("utf-8"), count=len(NAMES))

@@ -14,7 +14,7 @@ from bench.peers.arena import Arena
 from bench.peers.charts import draw
 from bench.peers.contestants import CONTESTANTS
 from bench.peers.servers import Servers
-from bench.peers.verdicts import table, verdicts
+from bench.peers.verdicts import remarks, table, verdicts
 from bench.peers.works import QUICK, WORKS, Sizes
 
 
@@ -50,6 +50,8 @@ def main() -> None:
             kept, verdicts=[v.as_dict() for v in lines]
         )  # a run that is broken off leaves what was kept before
     print("\n" + table(lines))
+    for remark in remarks(lines, arena, {c.name: c.title for c in CONTESTANTS}):
+        print("\n" + remark)
     for name, why in arena.absent.items():
         print(f"{name} took no part: {why}")
     for work_name, cells in arena.cells.items():

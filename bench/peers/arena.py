@@ -25,7 +25,7 @@ from bench.peers.environments import Missing
 from bench.peers.servers import Servers
 from bench.peers.works import Figures, Sizes, Work
 
-__all__ = ["Arena", "Cell"]
+__all__ = ["Arena", "Cell", "write"]
 
 T = TypeVar("T")
 
@@ -186,9 +186,14 @@ class Arena:
 
     def keep(self, name: str, **more: Any) -> None:
         """Write it down."""
-        RESULTS.mkdir(exist_ok=True)
-        kept = json.dumps({**self.record(), **more}, indent=1, ensure_ascii=False)
-        (RESULTS / f"{name}.json").write_text(kept + "\n", "utf-8")
+        write(name, {**self.record(), **more})
+
+
+def write(name: str, kept: dict[str, Any]) -> None:
+    """Keep the arena's results under a name."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(kept, indent=1, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", "utf-8")
 
 
 def _rounds(work: Work, driver: Driver) -> int | None:

@@ -38,6 +38,14 @@ class Contestant:
     sweep_jobs: int = 5_000
     waiting: Settings = field(default_factory=lambda: {"concurrency": 200})
     """What changes for jobs that wait, 200 at a time."""
+    apart: Settings = field(default_factory=dict)
+    """What changes for a worker that is not to take jobs of foreign kinds."""
+    elsewhere: Settings = field(default_factory=dict)
+    """What makes a worker take nothing of what is enqueued as noop, while it listens."""
+    foreign_sql: str = ""
+    """Stores {count} ready jobs that its workers do not know, where its own bulk call is too slow for that."""
+    history_sql: str = ""
+    """Stores {count} finished jobs of the kind noop, and what is kept of each: by SQL, for to do them all would take minutes."""
     chunks: tuple[int, ...] = (1_000, 5_000, 20_000)
     """How many jobs a bulk call may have; the one that stores fastest is used."""
     count_sql: str = ""
@@ -47,6 +55,11 @@ class Contestant:
     workers will take them. Reads everything: for once, before they start."""
     unfinished_sql: str = ""
     """Whether the job with the id %s is not finished: one probe of an index, to watch a long drain by marks."""
+
+    @property
+    def at_once(self) -> int | None:
+        """How many jobs that wait one worker of it has at a time; None: without a limit, or by threads of each process."""
+        return self.waiting.get("concurrency")
 
     @property
     def ours(self) -> bool:
@@ -77,7 +90,8 @@ def _tenure(store: Store, title: str, works: frozenset[str], note: str) -> Conte
         store=store,
         runtime="own",
         driver="drive_tenure.py",
-        works=works | _SHAPED | {"finished", "foreign"},
+        elsewhere={"queues": ["elsewhere"]},
+        works=works | _SHAPED | {"finished", "foreign", "enqueue_heard"},
         note=note,
         sweep_jobs=40_000,
         chunks=_CHUNKS,
@@ -106,7 +120,8 @@ CONTESTANTS: tuple[Contestant, ...] = (
         packages=_GRAPHILE,
         sweep=({"concurrency": 24, "pool": 25}, {"concurrency": 12, "pool": 13}),
         works=_SINGLE_THREADED | _DEEP | _SHAPED,
-        note="deletes finished jobs; a fetch and a delete per job; a first retry comes after 2.7 s at the soonest",
+        note="deletes finished jobs; a fetch and a delete per job; a first retry comes after 2.7 s at the soonest; beside"
+        " foreign jobs only its batched form is measured",
         chunks=_CHUNKS,
         **_GRAPHILE_SQL,
     ),
@@ -130,9 +145,10 @@ CONTESTANTS: tuple[Contestant, ...] = (
             )
         ),
         sweep_jobs=40_000,
-        works=_SINGLE_THREADED | _DEEP | _SHAPED,
+        elsewhere={"only": "stamp"},
+        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "enqueue_heard"},
         note="local queue and batched completion; deletes finished jobs; a killed worker's jobs stay locked for 4 hours;"
-        " a first retry comes after 2.7 s at the soonest",
+        " a first retry comes after 2.7 s at the soonest; foreign jobs by its own bulk call, under another identifier",
         chunks=_CHUNKS,
         **_GRAPHILE_SQL,
     ),
@@ -153,9 +169,12 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"batch": 8_000, "fetchers": 2},
         ),
         sweep_jobs=40_000,
-        works=_SINGLE_THREADED | _DEEP | _SHAPED,
+        elsewhere={"only": "stamp"},
+        works=_SINGLE_THREADED | _DEEP | _SHAPED | {"foreign", "finished", "enqueue_heard"},
         note="keeps finished jobs for 7 days; a batch is fetched, handled and completed as one; groups and keys are a"
-        " policy of the whole queue",
+        " policy of the whole queue; foreign jobs by its own bulk call, in another queue, finished ones by SQL",
+        history_sql="INSERT INTO pgboss.job (name, data, state, started_on, completed_on) SELECT 'noop',"
+        " jsonb_build_object('n', i, 'pad', repeat('x', 80)), 'completed', now(), now() FROM generate_series(1, {count}) AS i",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgboss.job WHERE left(name, 2) <> '__' AND state <= 'active'",
         marks_sql=_marks(
@@ -184,9 +203,14 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=40_000,
         waiting={},
-        works=_ALL | _DEEP | {"unique", "failing"},
+        elsewhere={"only": "stamp"},
+        works=_ALL | _DEEP | {"unique", "failing", "foreign", "finished", "enqueue_heard"},
         note="moves finished jobs to a log table; completions are buffered up to 0.1 s; retries one statement a job;"
-        " has no groups",
+        " has no groups; foreign jobs by its own bulk call, for another entrypoint, finished ones"
+        " (three rows of its log each) by SQL",
+        history_sql="INSERT INTO pgqueuer_log (job_id, status, entrypoint, priority)"
+        " SELECT -i, status::pgqueuer_status, 'noop', 0"
+        " FROM generate_series(1, {count}) AS i, unnest(ARRAY['queued', 'picked', 'successful']) AS status",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM pgqueuer",
         marks_sql=_marks("pgqueuer", "entrypoint = 'noop'", "priority DESC, id"),
@@ -207,8 +231,17 @@ CONTESTANTS: tuple[Contestant, ...] = (
             {"concurrency": 30, "pool": 10},
         ),
         sweep_jobs=1_500,
-        works=_ALL | _SHAPED | {"footprint"},
-        note="keeps finished jobs and an event for every change; fetches one job at a time",
+        apart={"queues": ["default"]},
+        elsewhere={"queues": ["elsewhere"]},
+        works=_ALL | _SHAPED | {"footprint", "foreign", "finished", "enqueue_heard"},
+        note="keeps finished jobs and an event for every change; fetches one job at a time; a worker chooses queues, not"
+        " kinds: foreign jobs by its own bulk call, in another queue; finished ones (with three events each) by SQL",
+        # Without its triggers, and without the look at each event's job.
+        history_sql="SET session_replication_role = replica;"
+        " WITH jobs AS (INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts) SELECT 'default', 'noop',"
+        " jsonb_build_object('n', i, 'pad', repeat('x', 80)), 'succeeded', 1 FROM generate_series(1, {count}) AS i RETURNING id)"
+        " INSERT INTO procrastinate_events (job_id, type) SELECT id, type::procrastinate_job_event_type"
+        " FROM jobs, unnest(ARRAY['deferred', 'started', 'succeeded']) AS type",
         chunks=_CHUNKS,
         count_sql="SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
     ),
@@ -226,8 +259,11 @@ CONTESTANTS: tuple[Contestant, ...] = (
         ),
         sweep_jobs=3_000,
         waiting={"workers": 64, "worker_type": "thread"},
-        works=(_ALL - {"bulk"}) | {"failing", "footprint"},
-        note="deletes a job when it is taken: at most once; polls; has no groups, and no keys for jobs",
+        works=(_ALL - {"bulk"}) | {"failing", "footprint", "foreign"},
+        note="deletes a job when it is taken: at most once; polls; has no groups, and no keys for jobs; a worker has one"
+        " queue: foreign jobs by SQL, in another one of the same table",
+        foreign_sql="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})"
+        " INSERT INTO task (queue, data) SELECT 'elsewhere', randomblob(200) FROM n",
     ),
     Contestant(
         name="celery",
@@ -247,7 +283,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         waiting={"pool": "threads", "concurrency": 200},
         works=(_ALL - {"bulk"}) | {"failing"},
         note="acknowledges a job when it starts; Redis at its default (snapshots only), so jobs can be lost; has no groups"
-        " and no keys",
+        " and no keys; each queue is a list of its own, so no foreign jobs stand in it",
     ),
     Contestant(
         name="dramatiq",
@@ -266,6 +302,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         sweep_jobs=5_000,
         waiting={"threads": 200},
         works=(_ALL - {"bulk"}) | {"failing"},
-        note="acknowledges when done; Redis at its default (snapshots only), so jobs can be lost; has no groups and no keys",
+        note="acknowledges when done; Redis at its default (snapshots only), so jobs can be lost; has no groups and no keys;"
+        " each queue is a list of its own, so no foreign jobs stand in it",
     ),
 )

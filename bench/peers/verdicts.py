@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bench.measure import said
-from bench.peers.arena import Arena
-from bench.peers.works import LINES
+from bench.peers.arena import Cell
+from bench.peers.works import IDEAL, LINES, WAITING
 
-__all__ = ["Verdict", "table", "verdicts"]
+__all__ = ["Run", "Verdict", "remarks", "table", "verdicts"]
 
 PG, LITE = "tenure-postgres", "tenure-sqlite"
 SQL_PEERS = ("graphile", "graphile-batched", "pgboss", "pgqueuer", "procrastinate")
 GRAPHILE = ("graphile", "graphile-batched")
 PINNED = tuple(name for name in SQL_PEERS if name != "procrastinate")
 """Long tables are for the fast ones."""
+_ONCE = "†"
+_SHARE = f"5 ms jobs at concurrency {WAITING}, share of the ideal {IDEAL:,.0f}/s"
+
+
+class Run(Protocol):
+    """What was measured, and who took no part."""
+
+    cells: dict[str, dict[str, Cell]]
+    """By work, then by contestant."""
+    absent: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Verdict:
     whose: str = ""
     why: str = ""
     """Why it could not be told."""
+    rounds: int | None = None
+    """How many rounds it rests on: of the figures compared, the fewest that one of them is the median of."""
 
     def as_dict(self) -> dict[str, Any]:
         """As it is kept."""
@@ -43,19 +56,24 @@ class Verdict:
 class _Judge:
     """Compares medians of one run."""
 
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self.lines: list[Verdict] = []
 
     def figure(self, work: str, name: str, figure: str = "rate") -> float | None:
-        cell = self._arena.cells.get(work, {}).get(name)
+        cell = self._run.cells.get(work, {}).get(name)
         return None if cell is None or cell.failed else cell.median(figure)
+
+    def rounds(self, figure: str, *compared: tuple[str, str]) -> int | None:
+        """The fewest rounds that anybody compared has the figure of: of each, the work and the name."""
+        cells = [self._run.cells.get(work, {}).get(name) for work, name in compared]
+        return min((sum(figure in r for r in cell.rounds) for cell in cells if cell), default=None)
 
     def missing(self, work: str, names: tuple[str, ...]) -> str:
         """Who of these should have a figure and has none, and why: a line must not be won because a rival stumbled."""
-        cells, why = self._arena.cells.get(work, {}), []
+        cells, why = self._run.cells.get(work, {}), []
         for name in names:
-            if name in self._arena.absent:
+            if name in self._run.absent:
                 why.append(f"{name} took no part")
             elif name not in cells:
                 why.append(f"{name} was not measured")
@@ -79,7 +97,8 @@ class _Judge:
         ours = self.figure(work, us, figure)
         theirs, whose = self.best(their_work or work, peers, figure, low=at_most or low)
         why = self.missing(work, (us,)) or self.missing(their_work or work, peers)
-        self._add(what, us, ours, theirs, want, at_most=at_most, whose=whose, why=why)
+        rounds = self.rounds(figure, (work, us), (their_work or work, whose))
+        self._add(what, us, ours, theirs, want, at_most=at_most, whose=whose, why=why, rounds=rounds)
 
     def itself(
         self,
@@ -94,13 +113,17 @@ class _Judge:
     ) -> None:
         """Our median against a fixed figure."""
         ours = self.figure(work, us, figure)
-        self._add(what, us, ours, unit, want, at_most=at_most, why=self.missing(work, (us,)))
+        why, rounds = self.missing(work, (us,)), self.rounds(figure, (work, us))
+        self._add(what, us, ours, unit, want, at_most=at_most, why=why, rounds=rounds)
 
     def grown(self, what: str, us: str, work: str, want: float, without: tuple[str, ...]) -> None:
         """How much more a job costs in a work than where it is cheapest without what the work puts beside it."""
         fastest = [v for figure in without if (v := self.figure(work, us, figure)) is not None]
         ours, why = self.figure(work, us), self.missing(work, (us,))
-        self._add(what, us, ours, max(fastest, default=None), want, at_most=True, why=why, costs=True)
+        rounds = self.rounds("rate", (work, us))
+        self._add(
+            what, us, ours, max(fastest, default=None), want, at_most=True, why=why, costs=True, rounds=rounds
+        )
 
     def _add(
         self,
@@ -114,22 +137,20 @@ class _Judge:
         whose: str = "",
         why: str = "",
         costs: bool = False,
+        rounds: int | None = None,
     ) -> None:
         """`costs`: both are paces, and the line is about what a job costs."""
         over, under = (theirs, ours) if costs else (ours, theirs)
         ratio = over / under if over is not None and under and not why else None
         reached = None if ratio is None else ratio <= want if at_most else ratio >= want
         store = "PostgreSQL" if us == PG else "SQLite"
-        self.lines.append(
-            Verdict(
-                what, store, ours, theirs, ratio, f"{'≤' if at_most else '≥'} {want:g}", reached, whose, why
-            )
-        )
+        wanted = f"{'≤' if at_most else '≥'} {want:g}"
+        self.lines.append(Verdict(what, store, ours, theirs, ratio, wanted, reached, whose, why, rounds))
 
 
-def verdicts(arena: Arena) -> list[Verdict]:
+def verdicts(run: Run) -> list[Verdict]:
     """All lines that this run can tell."""
-    judge = _Judge(arena)
+    judge = _Judge(run)
     judge.against("drain, 1 worker, against graphile-worker's best", PG, GRAPHILE, "drain", 1.5)
     judge.against("the same: the floor", PG, GRAPHILE, "drain", 1.2)
     judge.against("drain, 1 worker, against PgQueuer", PG, ("pgqueuer",), "drain", 4)
@@ -159,21 +180,21 @@ def verdicts(arena: Arena) -> list[Verdict]:
         judge.against("sync handlers, against Celery", us, ("celery",), "threaded", 3)
         judge.against("sync handlers, against dramatiq", us, ("dramatiq",), "threaded", 1.5)
     judge.itself(
-        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        _SHARE,
         PG,
         "wait",
         "rate",
         0.6,
-        unit=40_000,
+        unit=IDEAL,
         at_most=False,
     )
     judge.itself(
-        "5 ms jobs at concurrency 200, share of the ideal 40,000/s",
+        _SHARE,
         LITE,
         "wait",
         "rate",
         0.4,
-        unit=40_000,
+        unit=IDEAL,
         at_most=False,
     )
     for us in (PG, LITE):
@@ -217,6 +238,8 @@ def table(lines: list[Verdict]) -> str:
             if line.reached
             else "**missed**"
         )
+        if line.reached is not None and line.rounds == 1:
+            mark += f" {_ONCE}"
         other = (
             f"{_told(line.theirs)} ({line.whose})"
             if line.whose
@@ -229,6 +252,28 @@ def table(lines: list[Verdict]) -> str:
             f"| {line.what} | {line.store} | {_told(line.ours)} | {other} | {ratio} | {line.want} | {mark} |"
         )
     return "\n".join(rows)
+
+
+def remarks(lines: list[Verdict], run: Run, titles: Mapping[str, str]) -> list[str]:
+    """What is to be said beneath the table, each a sentence of its own."""
+    shares = {
+        name: share
+        for name, cell in run.cells.get("wait", {}).items()
+        if not cell.failed and (share := cell.median("share")) is not None
+    }
+    told = ", ".join(
+        f"{titles.get(name, name)} {shares[name]:.2f}" for name in sorted(shares, key=lambda n: -shares[n])
+    )
+    return [*([f"{_SHARE}, of all who run as many at a time: {told}."] if told else []), *_marked(lines)]
+
+
+def _marked(lines: list[Verdict]) -> list[str]:
+    once = any(line.reached is not None and line.rounds == 1 for line in lines)
+    return (
+        [f"Each {_ONCE} is a line that rests on a single round, of Tenure's or of the other's."]
+        if once
+        else []
+    )
 
 
 def _told(value: float | None) -> str:

@@ -17,19 +17,27 @@ import apsw
 import psycopg
 
 from bench.fill import fill_postgres, fill_sqlite
+from bench.peers.contestants import Contestant
 from bench.peers.driver import Driver, Failed, Workers
 from tenure.newjob import lane_of
 
-__all__ = ["COSTS", "LINES", "SCALE", "WORKS", "Sizes", "Work"]
+__all__ = ["COSTS", "IDEAL", "LINES", "SCALE", "WAITING", "WORKS", "Sizes", "Work", "share"]
 
 COSTS = frozenset({"p50", "p99", "max", "rss", "cpu", "queries", "wal", "rows"})
 LINES = (1_000, 10_000, 100_000)
 """How long the lines are that the head of a long one is compared with."""
 SCALE = (1, 2, 4, 8)
+WAITING = 200
+"""How many jobs that wait run at a time, of those who are compared with the ideal."""
+IDEAL = WAITING / 0.005
+"""Jobs of 5 ms a second, were nothing else to be done."""
 _MARKS = tuple(n / 20 for n in range(1, 20))
 """Where in a long drain somebody looks how far it is: at every twentieth."""
 Figures = dict[str, float]
 _PREVIEW = 3.0
+_FOREIGN = "somebody_elses"
+_FILLING = 60.0
+"""Seconds that a contestant has to store what is only to stand there."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,18 @@ def _enqueue(concurrency: int) -> Callable[[Driver, Sizes, float], Figures]:
     return do
 
 
+def enqueue_heard(driver: Driver, sizes: Sizes, _: float) -> Figures:
+    """The same, while a worker of another queue or kind sleeps and is woken by each."""
+    driver.call("reset")
+    with driver.workers(**driver.contestant.elsewhere) as workers:
+        time.sleep(2)
+        cpu, began = workers.cpu(), time.monotonic()
+        told = driver.call("enqueue", kind="noop", count=1_000_000, concurrency=1, limit=sizes.seconds)
+        workers.check()
+        spent = time.monotonic() - began
+        return {"rate": told["count"] / told["seconds"], "cpu": (workers.cpu() - cpu) / spent}
+
+
 def bulk(driver: Driver, sizes: Sizes, _: float) -> Figures:
     """Many jobs at once."""
     driver.call("reset")
@@ -115,6 +135,17 @@ def _drain(
         return driver.drain(kind, stored, processes=processes, limit=sizes.limit, **settings)
 
     return do
+
+
+def wait(driver: Driver, sizes: Sizes, pace: float) -> Figures:
+    """Jobs that wait, many at a time."""
+    figures = _drain(lambda s: s.many, kind="wait")(driver, sizes, pace)
+    return {**figures, **share(driver.contestant, figures["rate"])}
+
+
+def share(contestant: Contestant, rate: float) -> Figures:
+    """What of the ideal a pace of jobs that wait is; nothing of who has more or fewer of them at a time."""
+    return {"share": rate / IDEAL} if contestant.at_once == WAITING else {}
 
 
 def _wanted(count: int, pace: float, sizes: Sizes) -> int:
@@ -230,20 +261,55 @@ def _pace_at_the_head(driver: Driver, sizes: Sizes) -> float:
         return (stored - driver.count()) / (ended - began)
 
 
-def finished(driver: Driver, sizes: Sizes, _: float) -> Figures:
+def finished(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     """A drain beside a long history, and beside it, before and after, one without any."""
-    without = _short(driver, sizes.many, sizes)
+    wanted = _wanted(sizes.many, pace, sizes)
+    without = _short(driver, wanted, sizes)
     driver.call("reset")
-    _fill(driver, "done", sizes.finished, "noop")
-    stored = driver.load("noop", sizes.many, sizes.limit)
+    if driver.contestant.ours:
+        _fill(driver, "done", sizes.finished, "noop")
+    else:
+        _fill_by_sql(driver, driver.contestant.history_sql, sizes.finished)
+    stored = driver.load("noop", wanted, sizes.limit)
     drained = driver.drain("noop", stored, limit=sizes.limit)
-    return {**drained, "without": statistics.mean((without, _short(driver, sizes.many, sizes)))}
+    return {**drained, "without": statistics.mean((without, _short(driver, wanted, sizes)))}
 
 
-def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
+def foreign(driver: Driver, sizes: Sizes, pace: float) -> Figures:
     """A drain beside many ready jobs that this worker does not know."""
     driver.call("reset")
-    _fill(driver, "ready", sizes.foreign, "somebody_elses")
+    if driver.contestant.ours:
+        return _beside_ours(driver, sizes)
+    _fill_foreign(driver, sizes.foreign)
+    stored = driver.load("noop", _wanted(sizes.few, pace, sizes), sizes.limit)
+    settings = driver.contestant.apart
+    return driver.drain("noop", stored, beside=sizes.foreign, limit=sizes.limit, **settings)
+
+
+def _fill_foreign(driver: Driver, count: int) -> None:
+    if driver.contestant.foreign_sql:
+        _fill_by_sql(driver, driver.contestant.foreign_sql, count)
+        return
+    stored = driver.load(_FOREIGN, count, _FILLING)
+    if stored < count:
+        raise Failed(f"only {stored:,} of {count:,} foreign jobs were stored within {_FILLING:g} s")
+    with psycopg.connect(driver.url, autocommit=True) as link:
+        link.execute("VACUUM ANALYZE")
+
+
+def _fill_by_sql(driver: Driver, text: str, count: int) -> None:
+    if driver.contestant.store == "sqlite":
+        file = apsw.Connection(driver.url.removeprefix("sqlite:///"))
+        file.execute(text.format(count=count))
+        file.close()
+    else:
+        with psycopg.connect(driver.url, autocommit=True) as link:
+            link.execute(text.format(count=count).encode())
+            link.execute("VACUUM ANALYZE")
+
+
+def _beside_ours(driver: Driver, sizes: Sizes) -> Figures:
+    _fill(driver, "ready", sizes.foreign, _FOREIGN)
     stored = driver.load("noop", sizes.few, sizes.limit)
     rule = f"state = 'ready' AND lane = '{lane_of('default', 'noop', 0)}'"
     some = "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1}) OR EXISTS (SELECT 1 FROM {0} WHERE lease_until IS NOT NULL)"
@@ -253,7 +319,7 @@ def foreign(driver: Driver, sizes: Sizes, _: float) -> Figures:
             if time.monotonic() - began > sizes.limit * 4:
                 raise Failed("not all jobs were finished")
             time.sleep(0.02)
-        return {"rate": stored / (time.monotonic() - began)}
+        return {"rate": stored / (time.monotonic() - began), "jobs": stored}
 
 
 def _fill(driver: Driver, state: str, count: int, kind: str) -> None:
@@ -340,17 +406,18 @@ def _shaped(
 WORKS: tuple[Work, ...] = (
     Work("enqueue", "enqueue, one at a time", "enqueue", _enqueue(1), rounds=5),
     Work("enqueue64", "enqueue, 64 at a time", "enqueue64", _enqueue(64), peer_rounds=1),
+    Work("enqueue_heard", "enqueue, one at a time, while an idle worker listens", "enqueue_heard", enqueue_heard, peer_rounds=1),
     Work("bulk", "bulk enqueue of 100,000", "bulk", bulk),
     Work("drain_few", "drain of 20,000, one worker", "drain", _drain(lambda s: s.few), peer_rounds=1),
     Work("drain", "drain of 100,000, one worker", "drain", _drain(lambda s: s.many)),
     Work("drain2", "drain of 100,000, two workers", "drain", _drain(lambda s: s.many, processes=2)),
     Work("threaded", "sync handlers, 20,000, one worker", "threaded", _drain(lambda s: s.few, kind="threaded")),
-    Work("wait", "jobs of 5 ms at concurrency 200", "wait", _drain(lambda s: s.many, kind="wait"), peer_rounds=1),
+    Work("wait", "jobs of 5 ms at concurrency 200", "wait", wait, peer_rounds=1),
     Work("pickup", "pick-up on an idle worker", "pickup", _pick_up(lambda s: s.picks, 0.02)),
     Work("steady", "pick-up at a steady 500 jobs/s", "steady", _pick_up(lambda s: s.steady, 0.002), peer_rounds=1),
     Work("idle", "an idle worker", "idle", idle, peer_rounds=1),
     Work("depth", "lines of 1,000 to 1,000,000", "depth", depth, peer_rounds=1, leaves=True),
-    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished, leaves=True),
+    Work("finished", "drain of 100,000 beside 2,000,000 finished", "finished", finished, peer_rounds=1, leaves=True),
     Work("pinned", "500,000 jobs while vacuum is pinned", "pinned", pinned, peer_rounds=1, leaves=True),
     Work("scale", "drain of 40,000 by 1, 2, 4 and 8 workers", "scale", scale, peer_rounds=1),
     Work("drain2_few", "drain of 20,000, two workers", "drain", _drain(lambda s: s.few, processes=2), rounds=1),

@@ -72,6 +72,7 @@ def test_the_tables_of_the_arena_and_the_gateway_are_those_that_were_kept() -> N
     kept = json.loads((ROOT / "bench" / "results" / "peers.json").read_text("utf-8"))
     page = figures.blocks((ROOT / "docs" / "performance.md").read_text("utf-8"))
     assert page == figures.made(), "python -m bench.figures writes them"
+    assert kept == figures.completed(kept), "python -m bench.figures completes them"
     assert [line.split(" | ")[0] for line in page["gateway"].splitlines()[2:8]] == ["| PostgreSQL"] * 3 + [
         "| SQLite"
     ] * 3

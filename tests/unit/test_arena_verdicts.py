@@ -8,9 +8,10 @@ from contextlib import ExitStack
 import pytest
 
 from bench.peers.arena import Arena, Cell
+from bench.peers.contestants import CONTESTANTS
 from bench.peers.servers import Servers
-from bench.peers.verdicts import Verdict, table, verdicts
-from bench.peers.works import Sizes
+from bench.peers.verdicts import Verdict, remarks, table, verdicts
+from bench.peers.works import Sizes, share
 
 BEST = "drain, 1 worker, against graphile-worker's best"
 
@@ -32,6 +33,36 @@ def arena() -> Iterator[Arena]:
 def test_it_is_the_best_of_them_that_counts(arena: Arena) -> None:
     found = line(arena, BEST)
     assert (found.ratio, found.reached, found.whose) == (1.2, False, "graphile-batched")
+
+
+def test_a_line_that_rests_on_a_single_round_says_so(arena: Arena) -> None:
+    cells = arena.cells["drain"]
+    for cell in cells.values():
+        cell.rounds *= 3
+    found = line(arena, BEST)
+    assert (found.rounds, remarks([found], arena, {})) == (3, [])
+    assert table([found]).endswith("| **missed** |")
+    cells["graphile-batched"].rounds = cells["graphile-batched"].rounds[:1]
+    found = line(arena, BEST)
+    assert (found.rounds, found.as_dict()["rounds"]) == (1, 1)
+    assert table([found]).endswith("| **missed** † |")
+    assert remarks([found], arena, {}) == [
+        "Each † is a line that rests on a single round, of Tenure's or of the other's."
+    ]
+
+
+def test_the_share_of_the_ideal_is_told_of_all_who_have_as_many_at_a_time(arena: Arena) -> None:
+    known = {c.name: c for c in CONTESTANTS}
+    assert [share(known[name], 10_000.0) for name in ("graphile", "pgqueuer", "huey", "dramatiq")] == [
+        {"share": 0.25}, {}, {}, {},
+    ]  # fmt: skip
+    arena.cells["wait"] = {
+        "graphile": Cell([{"rate": 10_000.0, "share": 0.25}]),
+        "pgqueuer": Cell([{"rate": 20_000.0}]),
+        "tenure-postgres": Cell([{"rate": 30_000.0, "share": 0.75}] * 3),
+    }
+    [told] = remarks(verdicts(arena)[:1], arena, {"graphile": "graphile-worker"})[:1]
+    assert told.endswith("at a time: tenure-postgres 0.75, graphile-worker 0.25.")
 
 
 def test_nobody_wins_because_a_rival_failed(arena: Arena) -> None:

@@ -1,8 +1,8 @@
 // Drives graphile-worker: plain, or with its local queue and batched completion, as `settings` say.
 //
 // Settings: concurrency (jobs at once), pool (connections), and for batches: local (size of the local queue) and
-// delay (ms that completions wait for company). The project's own measurement has 24, 25, 500 and 0. A finished job's
-// row is deleted.
+// delay (ms that completions wait for company). The project's own measurement has 24, 25, 500 and 0. `only` is the one
+// kind that a worker is to know. A finished job's row is deleted.
 
 import { EventEmitter } from "node:events";
 
@@ -48,13 +48,18 @@ const SILENT = `SELECT (SELECT count(*)::int FROM graphile_worker._private_job_q
     SELECT FROM graphile_worker._private_tasks AS t
     WHERE identifier = 'failing' AND EXISTS (SELECT FROM graphile_worker._private_jobs WHERE task_id = t.id)) AS failing`;
 const POLLS = { local: 1, each: 100 };
-// From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
-// Not EXISTS, which drops the order.
+// From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones; to
+// the oldest of the kind, for before it may stand many that nobody does. Not EXISTS, which drops the order.
+const TASK = "(SELECT id FROM graphile_worker._private_tasks WHERE identifier = $1)";
+const OLDEST = {
+  name: "arena_oldest",
+  text: `SELECT id FROM graphile_worker._private_jobs WHERE task_id = ${TASK} ORDER BY id LIMIT 1`,
+};
 const LEFT = {
   name: "arena_left",
   text: `SELECT count(*)::int AS n FROM (
     SELECT FROM graphile_worker._private_jobs
-    WHERE task_id = (SELECT id FROM graphile_worker._private_tasks WHERE identifier = $1)
+    WHERE task_id = ${TASK} AND id >= $2
     ORDER BY id DESC LIMIT 1) AS last`,
 };
 
@@ -104,8 +109,9 @@ async function paced(terms) {
 
 async function work({ url, settings, begun, out }) {
   const { run, WorkerPreset } = await load("graphile-worker");
-  const { concurrency = 24, pool = concurrency + 1, local, delay = 0 } = settings;
+  const { concurrency = 24, pool = concurrency + 1, local, delay = 0, only } = settings;
   const tasks = handlers({ begun, out });
+  const known = { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) };
   const { queues, failing } = (await (await connect(url, 1)).query(SILENT)).rows[0];
   const most = Math.min(concurrency, queues || concurrency);
   const worker = {
@@ -124,7 +130,7 @@ async function work({ url, settings, begun, out }) {
     const runner = await run({
       events,
       preset: { extends: [WorkerPreset], worker },
-      taskList: { ...tasks, failing: (payload, { job }) => tasks.failing(payload, job.attempts) },
+      taskList: only ? { [only]: known[only] } : known,
       // Its own handler ends the process by the signal, which is not exit 0.
       noHandleSignals: true,
     });
@@ -134,7 +140,8 @@ async function work({ url, settings, begun, out }) {
 
 async function left({ url, kind }) {
   const pool = await connect(url, 1, "-c enable_seqscan=off -c enable_sort=off");
-  await answerLeft(async () => (await pool.query({ ...LEFT, values: [kind] })).rows[0].n);
+  const oldest = (await pool.query({ ...OLDEST, values: [kind] })).rows[0]?.id ?? 0;
+  await answerLeft(async () => (await pool.query({ ...LEFT, values: [kind, oldest] })).rows[0].n);
 }
 
 await drive({ version: () => version("graphile-worker"), reset, enqueue, bulk, paced, work, left });

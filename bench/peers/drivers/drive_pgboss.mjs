@@ -1,8 +1,8 @@
 // Drives pg-boss: one queue per kind, woken by NOTIFY, fetched and completed in batches.
 //
 // Settings: batch (jobs a fetch), fetchers (how many fetch at once; its localConcurrency), pool (connections), and
-// concurrency, where only so many jobs may run at once. A handler is given a whole batch, so the jobs of a batch run at
-// once. Finished jobs are kept, 7 days by default.
+// concurrency, where only so many jobs may run at once; `only` is the one kind that a worker is to know. A handler is given
+// a whole batch, so the jobs of a batch run at once. Finished jobs are kept, 7 days by default.
 
 import {
   answerLeft,
@@ -11,6 +11,7 @@ import {
   enqueueChunks,
   enqueueEach,
   enqueuePaced,
+  FOREIGN,
   handlers,
   KINDS,
   load,
@@ -35,11 +36,16 @@ const PENDING = {
     SELECT FROM pgboss.job WHERE name = $1 AND state < 'active' AND NOT blocked
     ORDER BY priority, created_on DESC, start_after DESC LIMIT 1) AS last`,
 };
-// No index helps to find active rows among finished ones, so all are read once, when nothing is pending any more. From
-// then on only those that were found then can be unfinished, and each is found by its id.
+// No index helps to find active rows among finished ones, so all are read once, when nothing is pending any more, but for
+// those that stand before the first that was to do: where a history was stored before, there is no room for another row.
+// From then on only those that were found then can be unfinished, and each is found by its id.
+const FIRST = {
+  name: "arena_first",
+  text: "SELECT coalesce(min(ctid), '(0,0)')::text AS place FROM pgboss.job_common WHERE name = $1 AND state < 'active'",
+};
 const UNFINISHED = {
   name: "arena_unfinished",
-  text: "SELECT id FROM pgboss.job WHERE name = $1 AND state <= 'active'",
+  text: "SELECT id FROM pgboss.job_common WHERE name = $1 AND state <= 'active' AND ctid >= $2::tid",
 };
 const OF_THOSE = {
   name: "arena_of_those",
@@ -66,7 +72,7 @@ async function reset({ url }) {
   const pool = await connect(url);
   await pool.query("DROP SCHEMA IF EXISTS pgboss CASCADE");
   const boss = await openSender(url, 1);
-  for (const kind of [...KINDS, "warm"]) {
+  for (const kind of [...KINDS, FOREIGN, "warm"]) {
     await boss.createQueue(kind, { notify: true });
   }
   return {};
@@ -106,7 +112,7 @@ async function paced(terms) {
 }
 
 async function work({ url, settings, begun, out }) {
-  const { fetchers = 1, pool = 10, concurrency, batch = 1000 } = settings;
+  const { fetchers = 1, pool = 10, concurrency, batch = 1000, only } = settings;
   const options = {
     batchSize: concurrency ? Math.ceil(concurrency / fetchers) : batch,
     localConcurrency: fetchers,
@@ -116,11 +122,11 @@ async function work({ url, settings, begun, out }) {
     const boss = await open(url, { max: pool, useListenNotify: true });
     const { failing, ...others } = handlers({ begun, out });
     begin(begun);
-    for (const [kind, handle] of Object.entries(others)) {
+    for (const [kind, handle] of Object.entries(others).filter(([kind]) => !only || kind === only)) {
       const fitting = { ...options, ...(await inGroups(boss, url, kind, options.batchSize)) };
       await boss.work(kind, fitting, (jobs) => Promise.all(jobs.map((job) => handle(job.data))));
     }
-    if (await hasJobs(url, "failing")) {
+    if (!only && (await hasJobs(url, "failing"))) {
       await boss.work("failing", { ...options, ...OFTEN, perJobResults: true, includeMetadata: true }, (jobs) =>
         Promise.all(jobs.map((job) => outcome(job, failing))),
       );
@@ -156,13 +162,14 @@ async function outcome(job, handle) {
 async function left({ url, kind }) {
   const pool = await connect(url, "-c enable_sort=off -c enable_bitmapscan=off");
   const ask = async (query, ...more) => (await pool.query({ ...query, values: [kind, ...more] })).rows;
+  const [{ place }] = await ask(FIRST);
   let those;
   await answerLeft(async () => {
     if ((await ask(PENDING))[0].n) {
       those = undefined;
       return 1;
     }
-    those ??= (await ask(UNFINISHED)).map(({ id }) => id);
+    those ??= (await ask(UNFINISHED, place)).map(({ id }) => id);
     return (await ask(OF_THOSE, those)).length;
   });
 }

@@ -21,10 +21,11 @@ from pgqueuer.queries import Queries
 
 CHUNK = 5_000
 """Jobs in one bulk enqueue."""
-# From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones.
-# Not EXISTS, which drops the order.
+# From the newest id down: jobs are done oldest first, so a row that still lives is found without passing dead ones; to
+# the oldest of the kind, for before it may stand many that nobody does. Not EXISTS, which drops the order.
+OLDEST = "SELECT id FROM pgqueuer WHERE entrypoint = $1 ORDER BY id LIMIT 1"
 LEFT = """
-SELECT count(*) FROM (SELECT FROM pgqueuer WHERE entrypoint = $1 ORDER BY id DESC LIMIT 1) AS last
+SELECT count(*) FROM (SELECT FROM pgqueuer WHERE entrypoint = $1 AND id >= $2 ORDER BY id DESC LIMIT 1) AS last
 """
 
 
@@ -97,14 +98,14 @@ async def _work(terms: Terms) -> None:
     async with asyncpg.create_pool(terms["url"], min_size=2, max_size=settings.pop("pool", 4)) as pool:
         queue = PgQueuer.from_asyncpg_pool(pool)
         begun = Begun(terms["begun"])
-        _register(queue, begun, Stamps(terms["out"]))
+        _register(queue, begun, Stamps(terms["out"]), settings.pop("only", ""))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
         ready()
         begun()
         await queue.run(**settings)
 
 
-def _register(queue: Any, begun: Begun, stamps: Stamps) -> None:
+def _register(queue: Any, begun: Begun, stamps: Stamps, only: str) -> None:
     async def noop(_: Any) -> None:
         if not begun.done:
             begun()
@@ -131,7 +132,8 @@ def _register(queue: Any, begun: Begun, stamps: Stamps) -> None:
             raise RetryRequested
 
     for job in (noop, threaded, wait, stamp, failing):
-        queue.entrypoint(job.__name__)(job)
+        if only in ("", job.__name__):
+            queue.entrypoint(job.__name__)(job)
 
 
 def left(terms: Terms) -> Callable[[], int]:
@@ -140,7 +142,8 @@ def left(terms: Terms) -> Callable[[], int]:
     link = loop.run_until_complete(
         asyncpg.connect(terms["url"], server_settings={"enable_seqscan": "off", "enable_sort": "off"}),
     )
-    return lambda: int(loop.run_until_complete(link.fetchval(LEFT, terms["kind"])))
+    oldest = loop.run_until_complete(link.fetchval(OLDEST, terms["kind"])) or 0
+    return lambda: int(loop.run_until_complete(link.fetchval(LEFT, terms["kind"], oldest)))
 
 
 @contextlib.asynccontextmanager

@@ -16,6 +16,8 @@ from driving import PAD, WAIT, WARM, Begun, Stamps, Terms, by_tasks, in_chunks, 
 
 CHUNK = 1_000
 """Jobs in one bulk enqueue."""
+ELSEWHERE = "elsewhere"
+"""The queue of kinds that no worker knows."""
 # All of the text is put together before anything is dropped: what is gone has no name any more.
 DROP = """
 DO $$
@@ -37,10 +39,14 @@ BEGIN
 END $$
 """
 # Its index of what is to do or being done, from the newest id down: jobs are done oldest first, so one that is left is
-# found without passing dead entries. Not EXISTS, which drops the order.
+# found without passing dead entries; to the oldest of the kind, for before it may stand many that nobody does. Not
+# EXISTS, which drops the order.
+OLDEST = """
+SELECT id FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name = %(kind)s ORDER BY id, lock LIMIT 1
+"""
 LEFT = """
 SELECT count(*) FROM (SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND task_name = %(kind)s
-                      ORDER BY id DESC, lock DESC LIMIT 1) AS last
+                      AND id >= %(oldest)s ORDER BY id DESC, lock DESC LIMIT 1) AS last
 """
 
 
@@ -80,7 +86,8 @@ async def enqueue(terms: Terms) -> dict[str, Any]:
 async def bulk(terms: Terms) -> dict[str, Any]:
     """Many jobs in one statement; `groups` spreads them over that many locks, `unique` gives each a queueing lock."""
     app, tasks = _app(terms, pool=1)
-    put, groups, unique = tasks[terms["kind"]], terms.get("groups", 0), terms.get("unique", False)
+    put = tasks.get(terms["kind"]) or app.configure_task(terms["kind"], queue=ELSEWHERE)
+    groups, unique = terms.get("groups", 0), terms.get("unique", False)
 
     def job_of(n: int) -> Any:
         lock, own = f"g{n % groups}" if groups else None, f"u{n}" if unique else None
@@ -134,7 +141,9 @@ def left(terms: Terms) -> Callable[[], int]:
         autocommit=True,
         options="-c enable_seqscan=off -c enable_sort=off -c enable_incremental_sort=off",
     )
-    return lambda: int(link.execute(LEFT, {"kind": terms["kind"]}).fetchone()[0])  # type: ignore[index]
+    first = link.execute(OLDEST, {"kind": terms["kind"]}).fetchone()
+    about = {"kind": terms["kind"], "oldest": first[0] if first else 0}
+    return lambda: int(link.execute(LEFT, about).fetchone()[0])  # type: ignore[index]
 
 
 def _analyze(terms: Terms) -> None:

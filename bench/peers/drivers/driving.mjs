@@ -12,6 +12,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
 export const KINDS = ["noop", "threaded", "wait", "stamp", "failing"];
+/** A kind that no worker knows. */
+export const FOREIGN = "somebody_elses";
 
 const WARM = 20;
 const PAD = "x".repeat(80);
