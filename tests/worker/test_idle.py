@@ -84,3 +84,28 @@ def test_idle_workers_look_at_times_of_their_own_and_at_least_every_five_seconds
     # Begun at the same moment, they never look at the same moment again: what each has waited in all is never the same.
     one, other = ({round(moment, 3) for moment in accumulate(watch.asked[:50])} for watch in watches)
     assert len(one & other) < 5
+
+
+def test_beside_a_busy_queue_the_worker_of_another_looks_seldom_and_finds_its_own(house: House) -> None:
+    """Between two looks for nothing it rests for 10 ms, so there are no more of them than that leaves time for."""
+
+    @house.app.job(queue="ours")
+    async def ours() -> str:
+        return "done"
+
+    working = house.start(queues=["ours"])
+    assert ours.enqueue().result(PATIENCE) == "done"
+    claimer: Any = working.worker._claimer
+    looks = list[float]()
+    claim = claimer._claim
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        looks.append(time.monotonic())
+        return claim(*args, **kwargs)
+
+    claimer._claim = counted
+    began = time.monotonic()
+    while (spent := time.monotonic() - began) < 0.5:
+        house.queue.enqueue("theirs", queue="theirs")
+    assert len(looks) <= 30 + spent * 110
+    assert ours.enqueue().result(PATIENCE) == "done"

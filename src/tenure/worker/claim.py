@@ -20,6 +20,7 @@ from tenure.service import Service
 from tenure.store.base import Watch
 from tenure.worker.berths import Berths
 from tenure.worker.line import Line
+from tenure.worker.piling import Piling
 
 __all__ = ["Claimer"]
 
@@ -60,6 +61,9 @@ class Claimer(Service):
         self._deliver, self._outage, self._loop = deliver, outage, loop
         self._watch: Watch = queue.watch()
         self._woken, self._floor = False, _FLOOR
+        self._came = 0
+        """How many jobs the claims of this tick brought."""
+        self._piling = Piling()
         self._berths, self._left_out = berths, False
         self._plain = [kind for kind in kinds if kind not in berths.isolated]
         berths.on_room = self._room_again
@@ -72,17 +76,21 @@ class Claimer(Service):
             return _UNSTEADY
         if len(self._held) >= self._most:
             return _BEHIND
+        if self._woken and self._piling.rest:
+            self.rest(self._piling.rest)
         self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
         self._full = self._full and len(wanted) < len(self._lines)
         self._left_out = True  # before any room is looked at: the event loop may free a berth meanwhile
         short, left_out, hasty, self._woken = True, False, self._woken, False
+        self._came = 0
         for line, count in wanted:
             if self.stopping:
                 return 0
             nothing, passed_over = self._supply(line, count, hasty=hasty)
             short, left_out = short and nothing, left_out or passed_over
         self._left_out = left_out
+        self._piling.looked(woken=hasty, found=self._came > 0)
         if wanted and short:
             self._sleep()
             return 0
@@ -116,6 +124,7 @@ class Claimer(Service):
             hasty=hasty,
         )
         apart = 0
+        self._came += len(claims)
         if claims:
             self._held.update(claims)  # kept from now on, however long the event loop takes to hear of them
             apart = len(self._berths.needed_by(claims))
