@@ -271,8 +271,8 @@ class Claim:
     """The proof that a worker holds a job until its lease runs out: job id + epoch + worker."""
 
     __slots__ = (
-        "_owner", "_row", "began", "completed", "ended", "epoch", "group", "id", "kind", "seq", "settled_as", "unawaited",
-        "worker",
+        "__weakref__", "_owner", "_row", "began", "completed", "ended", "epoch", "group", "id", "kind", "seq", "settled_as",
+        "unawaited", "worker",
     )  # fmt: skip
 
     def __init__(self, row: Sequence[Any], worker: str, owner: ClaimOwner | None = None) -> None:

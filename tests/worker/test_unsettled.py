@@ -8,7 +8,7 @@ from typing import Any
 from tests.worker.house import PATIENCE, House, until
 
 _SLOTS, _JOBS = 10, 3_000
-_MOST = _SLOTS + 4 * 500
+_MOST = _SLOTS + 2_000
 
 
 class _HeldUp:

@@ -30,8 +30,10 @@ _AFTER_YOU = 0.0002
 """Who was woken by one job lets the event loop have the interpreter, and start it, before looking for more."""
 _AFTER_OTHERS = 0.25
 """Who has put off suspects lets those who may have room for them come first when they are due."""
-_FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.05
+_FULL, _UNSTEADY, _BEHIND = 0.25, 0.1, 0.005
 """How long to rest while the slots are full, while leases are not kept in time, while too much waits to be settled."""
+_PIECE = 500
+"""A claim is not made smaller than this because much waits to be settled: many small ones cost more."""
 
 
 class Claimer(Service):
@@ -87,7 +89,8 @@ class Claimer(Service):
         for line, count in wanted:
             if self.stopping:
                 return 0
-            nothing, passed_over = self._supply(line, count, hasty=hasty)
+            room = max(self._most - len(self._held), _PIECE)
+            nothing, passed_over = self._supply(line, min(count, room), hasty=hasty)
             short, left_out = short and nothing, left_out or passed_over
         self._left_out = left_out
         self._piling.looked(woken=hasty, found=self._came > 0)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
+from weakref import ref
 
 from tenure.client.queue import Queue
 from tenure.clock import Leap
@@ -125,20 +126,27 @@ class Keeper(Service):
             super().failed(error)
 
     def _keep(self) -> None:
-        # A job that was lost may be held here again before it is settled: only its newest claim can be kept.
+        left = self._newest()
+        for at in range(0, len(left), 1_000):
+            part = [c for known in left[at : at + 1_000] if (c := known()) is not None and c in self._held]
+            if not part:
+                continue
+            runs = [(c, self._runs.get(c.id)) for c in part]
+            started = [c.id for c, run in runs if run is not None and run.begun and run.claim is c]
+            answer = self._queue.renew(part, lease=self._lease, started=started)
+            if answer.lost or answer.cancelling:
+                self._renewed(answer, part)
+
+    def _newest(self) -> list[ref[Claim]]:
+        """What is held, by references that keep nothing in memory: most of it may be settled before it is its turn.
+
+        A job that was lost may be held here again before it is settled: only its newest claim can be kept.
+        """
         newest: dict[JobId, Claim] = {}
         for claim in list(self._held):
             if claim.id not in newest or newest[claim.id].epoch < claim.epoch:
                 newest[claim.id] = claim
-        claims = list(newest.values())
-        runs = [(c, self._runs.get(c.id)) for c in claims]
-        started = [c.id for c, run in runs if run is not None and run.begun and run.claim is c]
-        for at in range(0, len(claims), 1_000):
-            part = claims[at : at + 1_000]
-            mine = {c.id for c in part}
-            answer = self._queue.renew(part, lease=self._lease, started=[i for i in started if i in mine])
-            if answer.lost or answer.cancelling:
-                self._renewed(answer, part)
+        return [ref(claim) for claim in newest.values()]
 
     def _note_gap(self) -> None:
         """The database was away, this process stood still or its clock leapt: so it may have been for others, who are on their way."""

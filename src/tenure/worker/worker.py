@@ -49,7 +49,8 @@ from tenure.worker.threads import Crew, NoThread
 __all__ = ["Worker"]
 
 log = logging.getLogger("tenure")
-_UNSETTLED = 500
+_UNSETTLED = 2_000
+"""How many jobs that have ended are held, all in all, before no more are claimed: as many as are settled at once."""
 _STANDSTILL = 0.02
 _DESK = 4
 """How many threads do the worker's own work beside the services: short calls to the store."""
@@ -202,7 +203,7 @@ class Worker:
             queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, self._berths, kinds=names,
             worker=self.name, lease=settings.lease, poll=settings.poll,
             deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
-            held=self._held, most=settings.concurrency + 4 * max(settings.prefetch, _UNSETTLED), loop=loop,
+            held=self._held, most=settings.concurrency + settings.prefetch + _UNSETTLED, loop=loop,
         )  # fmt: skip
         self._janitor = (
             None if self._chores is None else self._chores(chores_queue, self._listeners, self.name)
