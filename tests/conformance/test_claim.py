@@ -376,17 +376,17 @@ def test_a_bare_loop_of_claim_and_settle_ends_every_job(
     assert [job_of(cq, answer.id).crashes for answer in lost] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("chore", ["promote", "reclaim"])
+@pytest.mark.parametrize("chore", ["promote", "reclaim", "commit"])
 def test_what_a_claim_took_is_its_callers_though_the_chores_failed(place: Place, chore: str) -> None:
     q, other = place.open(), place.open()
     q.enqueue("k")
     q.claim()  # looked from the start: the next claim begins with what it finds
-    if chore == "promote":
+    if chore != "reclaim":
         other.enqueue("late", delay=timedelta(microseconds=1))
     else:
         other.enqueue("late")
         other.claim(kinds=["late"], lease=timedelta(microseconds=1))
-    break_what_moves(place)
+    break_what_moves(place, at_the_end=chore == "commit")
     q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in (1, 2)])
     if place.store == "postgres":
         assert payloads(q.claim(5)) == [1, 2]
@@ -400,15 +400,18 @@ def test_what_a_claim_took_is_its_callers_though_the_chores_failed(place: Place,
     assert {c.job.kind for c in q.claim(5)} >= {"late"}
 
 
-def break_what_moves(place: Place) -> None:
-    """No job can leave a state in which its chore finds it."""
+def break_what_moves(place: Place, *, at_the_end: bool) -> None:
+    """No job can leave a state in which its chore finds it; on PostgreSQL that can be found out when it is committed."""
     if place.store == "postgres":
         place.sql(
             "CREATE FUNCTION tenure.stuck() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'stuck'; END $$"
         )
-        place.sql(
-            "CREATE TRIGGER stuck BEFORE UPDATE ON tenure.jobs FOR EACH ROW WHEN (old.kind = 'late') EXECUTE FUNCTION tenure.stuck()"
+        when = (
+            "CREATE CONSTRAINT TRIGGER stuck AFTER UPDATE ON tenure.jobs DEFERRABLE INITIALLY DEFERRED"
+            if at_the_end
+            else "CREATE TRIGGER stuck BEFORE UPDATE ON tenure.jobs"
         )
+        place.sql(f"{when} FOR EACH ROW WHEN (old.kind = 'late') EXECUTE FUNCTION tenure.stuck()")
     else:
         place.sql(
             "CREATE TRIGGER tenure_stuck BEFORE UPDATE ON tenure_jobs WHEN old.kind = 'late' BEGIN SELECT RAISE(ABORT, 'stuck'); END"

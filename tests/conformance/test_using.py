@@ -188,6 +188,17 @@ def test_a_transaction_sees_its_own_jobs_and_nobody_else_does(own_place: Place, 
 
 
 @every_kind
+def test_who_only_looks_keeps_nobody_from_writing(own_place: Place, kind: Kind) -> None:
+    q = own_place.open()
+    job = q.enqueue("k").id
+    with kind.open(own_place) as own:
+        tx = q.using(own.connection)
+        assert (tx.get(job) is not None, tx.counts()["default"]["ready"]) == (True, 1)
+        assert q.enqueue("k").inserted
+        own.rollback()
+
+
+@every_kind
 def test_cancel_inside_counts_only_once_it_is_committed(own_place: Place, kind: Kind) -> None:
     q = own_place.open()
     kept, gone = q.enqueue("k"), q.enqueue("k")

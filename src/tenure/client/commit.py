@@ -15,6 +15,7 @@ what it was; jobs without a request are all stored in the order in which they we
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,9 +23,10 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Protocol
 
+from tenure.errors import StoreUnavailable
 from tenure.job import Enqueued
 from tenure.newjob import Row
-from tenure.store.base import LockBusy
+from tenure.store.base import HELD, LockBusy
 
 __all__ = ["Answer", "GroupCommit", "Keys", "Told", "Waiting"]
 
@@ -33,6 +35,8 @@ _WORTH = 8
 """How many have to gather for another commit beside the one that is on its way."""
 _ENOUGH = 32
 """How many that have gathered do not wait for the event loop to hear of more: it goes on listening while they are stored."""
+_PATIENCE = 10.0
+"""How many seconds one waits for somebody's transaction: as long as a call that is not shared."""
 _REST = 0.05
 """How many seconds a thread waits for more before it goes."""
 
@@ -242,7 +246,7 @@ class GroupCommit:
 
     async def _insist(self, row: Row, answer: Answer) -> None:
         """A row that waits for somebody's transaction: asked again and again, apart from the others."""
-        rest = 0.02
+        rest, until = 0.02, time.monotonic() + _PATIENCE
         while not answer.done():
             try:
                 told: Told = await self._hop(lambda: self._commit([(row, answer)]))
@@ -250,6 +254,9 @@ class GroupCommit:
                 told = [((row, answer), error)]
             if not isinstance(told[0][1], LockBusy):
                 self._tell(told)
+                return
+            if time.monotonic() > until:
+                self._fail([(row, answer)], StoreUnavailable(HELD))
                 return
             await asyncio.sleep(rest)
             rest = min(rest * 2, 0.5)

@@ -17,10 +17,11 @@ from tenure.store.dialect import Dialect
 from tenure.store.lanes import LaneMemory
 from tenure.store.plan import Plan
 
-__all__ = ["Broken", "LockBusy", "Make", "Pid", "Store", "Watch", "with_patience"]
+__all__ = ["HELD", "Broken", "LockBusy", "Make", "Pid", "Store", "Watch", "with_patience"]
 
 T = TypeVar("T")
 Make = Callable[[bool], Plan[T]]
+HELD = "somebody's transaction has held what is needed here for 10 s; find the long transaction"
 
 
 class Broken(Exception):

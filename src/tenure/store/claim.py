@@ -19,7 +19,7 @@ from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_woken
 from tenure.store.lanes import LaneMemory, Marks, Scope, queue_of
 from tenure.store.pack import pack, pack_claims
-from tenure.store.plan import Plan, Statement
+from tenure.store.plan import COMMIT, Plan, Statement
 from tenure.store.upkeep import MAX_CRASHES, expire, promote, reclaim
 
 __all__ = ["claim", "progress", "renew"]
@@ -73,12 +73,14 @@ def claim(
         # What one statement took has been committed by it, unless a transaction was open.
         kept = 0 if can.takes else len(taken)
         try:
-            wrote = yield from _tend(memory, can, now, max_crashes)
+            yield from _tend(memory, can, now, max_crashes)
+            if not can.takes:
+                yield COMMIT
             marks.clear()
             for _ in range(_TRIES):
                 more = yield from _take(scope, marks, can, limit - len(taken), terms)
                 taken += more
-                kept = kept if wrote or can.takes else len(taken)
+                kept = 0 if can.takes else len(taken)
                 if not more or len(taken) >= limit or can.takes:
                     break
         except Exception:
@@ -157,8 +159,8 @@ def _look(scope: Scope, marks: Marks, limit: int, now: int | None) -> Plan[dict[
     return dict(answer.rows)
 
 
-def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: int) -> Plan[bool]:
-    """Do the chores that stand between jobs and a claim; whether there were any. A sweep starts where the last one ended, now and then anew."""
+def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: int) -> Plan[None]:
+    """Do the chores that stand between jobs and a claim; a sweep starts where the last one ended, now and then anew."""
     anew = not can.marks or now is not None or time.monotonic() - memory.swept_all > _SWEEP_ALL_EVERY
     after = 0 if anew else max(memory.swept - _SLACK, 0)
     answer = yield Statement("tend", {"now": now, "after": after}, alone=True, reads=True)
@@ -176,7 +178,6 @@ def _tend(memory: LaneMemory, can: Capabilities, now: int | None, max_crashes: i
     memory.swept = moment if moved < _CHORE else after  # there may be more where these were
     if woken:
         yield from admit_woken(can)
-    return bool(expired or due or overdue or woken)
 
 
 def renew(

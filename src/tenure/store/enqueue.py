@@ -53,15 +53,17 @@ def enqueue(
         others: dict[str, str] = dict(answer.rows)
         return [Enqueued(JobId(others.get(r.id, r.id)), inserted=r.id not in others) for r in rows]
     found: dict[str, JobId] = {}
-    if again or met or any(r.named for r in rows):
+    named = any(r.named for r in rows)
+    if named and (twins := _twins(rows)):
+        return (yield from _in_turn(rows, twins, can, now=now, again=again))
+    if again or met or named:
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
     locks = locking(_groups(rows, found), can)
     taken, heard = yield from _take_periods(periods, now, again=again, then=locks)
     found |= taken
     stored_before = set(found)
-    first = _first(rows)
-    missing = [r for r in rows if r.id not in found and first[r.id] is r]
+    missing = [r for r in rows if r.id not in found]
     mine = yield from locked(_groups(missing, found), locks, heard)
     leads = _leads(missing, frozenset(mine))
     if not again and all(map(_is_free, missing)):
@@ -71,10 +73,7 @@ def enqueue(
     else:
         stored_before |= yield from _store_contested(missing, leads, mine, found, can, now)
     before = set() if again else stored_before
-    return [
-        Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before and first[r.id] is r)
-        for r in rows
-    ]
+    return [Enqueued(found[r.id], inserted=found[r.id] == r.id and r.id not in before) for r in rows]
 
 
 def enqueue_inside(rows: Sequence[Row], can: Capabilities, *, now: int | None) -> Plan[list[Enqueued]]:
@@ -88,7 +87,7 @@ def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:
     """Refuse ids of the caller's choosing where jobs that ended since the transaction began are not seen."""
     answer = yield Statement("isolation", {})
     level: str = answer.rows[0][0]
-    if level != "read committed":
+    if level in ("repeatable read", "serializable"):
         row = next(r for r in rows if r.named)
         raise FieldError(
             "id", f"cannot be chosen in a transaction that is {level}: it does not see whether that job has ended meanwhile", row.id,
@@ -96,12 +95,29 @@ def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:
         )  # fmt: skip
 
 
-def _first(rows: Sequence[Row]) -> dict[str, Row]:
-    """By id, the first row that has it: a caller may have chosen one for several."""
-    first: dict[str, Row] = {}
-    for row in rows:
-        first.setdefault(row.id, row)
-    return first
+def _twins(rows: Sequence[Row]) -> list[int]:
+    """Where a row stands whose id one before it has: a caller may have chosen one for several."""
+    seen: set[str] = set()
+    return [at for at, row in enumerate(rows) if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
+
+
+def _in_turn(
+    rows: Sequence[Row], twins: Sequence[int], can: Capabilities, *, now: int | None, again: bool
+) -> Plan[list[Enqueued]]:
+    """First the first of each id, then those behind them: of these one is stored only if none before it was."""
+    late = set(twins)
+    firsts = [row for at, row in enumerate(rows) if at not in late]
+    heard = yield from enqueue(firsts, can, now=now, again=again, inside=True)
+    stands = {row.id for row, answer in zip(firsts, heard, strict=True) if answer.id == row.id}
+    rest = [rows[at] for at in twins if rows[at].id not in stands]
+    more = (yield from enqueue(rest, can, now=now, again=again, inside=True)) if rest else []
+    first, last = iter(heard), iter(more)
+    return [
+        next(first) if at not in late
+        else Enqueued(JobId(row.id), inserted=False) if row.id in stands
+        else next(last)
+        for at, row in enumerate(rows)
+    ]  # fmt: skip
 
 
 def _groups(rows: Sequence[Row], found: Mapping[str, JobId]) -> list[str]:

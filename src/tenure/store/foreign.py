@@ -173,7 +173,7 @@ class _Sqlite(_Theirs):
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
         connection = self._connection
-        if not connection.in_transaction:
+        if not (connection.in_transaction or statement.reads):
             _check_sqlite_mode(connection)
             connection.execute("BEGIN IMMEDIATE")
         text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))
@@ -191,7 +191,7 @@ class _Aiosqlite(_TheirsAsync):
     async def execute(self, statement: Statement) -> Result:
         """Run one statement."""
         connection = self._connection
-        if not connection.in_transaction:
+        if not (connection.in_transaction or statement.reads):
             _check_sqlite_mode(connection)
             await connection.execute("BEGIN IMMEDIATE")
         text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))

@@ -11,11 +11,12 @@ A plan is told of a statement that failed, when what it did is undone, and may h
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["AsyncRunner", "Plan", "Result", "Runner", "Statement", "arun", "run"]
+__all__ = ["COMMIT", "NOTHING", "AsyncRunner", "Plan", "Result", "Runner", "Statement", "arun", "run"]
 
 T = TypeVar("T")
 
@@ -48,6 +49,9 @@ class Result(NamedTuple):
 
 
 Plan = Generator[Statement, Result, T]
+NOTHING = Result([], 0)
+COMMIT = Statement("commit", {})
+"""Ends the transaction here, if one was opened: whatever follows, this stands."""
 
 
 class Runner(Protocol):
@@ -91,7 +95,8 @@ def run(plan: Plan[T], on: Runner) -> T:
                 try:
                     answer = _ask(on, statement)
                 except Exception as failed:
-                    on.rollback()
+                    with suppress(Exception):  # the connection is gone, which undoes it too
+                        on.rollback()
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
@@ -112,7 +117,8 @@ async def arun(plan: Plan[T], on: AsyncRunner) -> T:
                 try:
                     answer = await _aask(on, statement)
                 except Exception as failed:
-                    await on.rollback()
+                    with suppress(Exception):
+                        await on.rollback()
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
@@ -125,6 +131,9 @@ async def arun(plan: Plan[T], on: AsyncRunner) -> T:
 
 
 def _ask(on: Runner, statement: Statement) -> Result:
+    if statement is COMMIT:
+        on.commit()
+        return NOTHING
     answer = on.execute(statement)
     if statement.then is None or answer.then is not None:
         return answer
@@ -132,6 +141,9 @@ def _ask(on: Runner, statement: Statement) -> Result:
 
 
 async def _aask(on: AsyncRunner, statement: Statement) -> Result:
+    if statement is COMMIT:
+        await on.commit()
+        return NOTHING
     answer = await on.execute(statement)
     if statement.then is None or answer.then is not None:
         return answer

@@ -320,6 +320,20 @@ def test_unique_slots_are_taken_in_one_order(server: Workbench) -> None:
     server.sql("RESET lock_timeout")
 
 
+def test_ids_that_callers_chose_are_taken_in_one_order(server: Workbench) -> None:
+    """However they were given: who took them the other way round would wait for who waits for it."""
+    rows = [new(n) for n in (3, 2, 1)]
+    taken = "INSERT INTO tenure.jobs (id, lane, queue, kind, rank, payload, max_attempts, run_at, created_at) VALUES (?, 'l', 'q', 'k', 0, '{}', 1, 0, 0)"
+    with held(server, taken, uid(1)) as other, waiting(server, "enqueue", rows=rows, now=NOW) as asked:
+        assert not asked.done()
+        server.sql("SET lock_timeout = '500ms'")
+        server.sql(taken, uid(2))
+        server.sql(taken, uid(3))
+        other.rollback()
+        assert asked.result(30).changed == 1
+    server.sql("RESET lock_timeout")
+
+
 def test_a_quick_claim_takes_nothing_while_there_is_a_lane_it_does_not_know(server: Workbench) -> None:
     server.job(1)
     low, high = lane_of("q", "k", -9), lane_of("q", "k", 9)

@@ -14,7 +14,7 @@ __all__ = ["Chores"]
 
 _REPLAYED = (
     "epoch", "state", "run_at", "attempt", "crashes", "started_at", "finished_at", "expires_at", "cancel_at", "worker", "reason",
-    "error", "result", "progress",
+    "error", "result", "progress", "was",
 )  # fmt: skip
 """What a replay changes of a job, and the epoch by which it is known that nobody has claimed it since."""
 
@@ -77,7 +77,6 @@ class Chores(Rules):
             self.move(job, "unreplay", was["state"])
             for name, value in was.items():
                 setattr(job, name, value)
-            job.was = None
             self.free(job)
         self.admit()
         return len(back), len(these) - len(back)
@@ -98,16 +97,17 @@ class Chores(Rules):
         these = [job for job in self.jobs.values() if job.state == "dead"]
         for job in these:
             self.move(job, "discard", "cancelled")
+            job.was = {"state": "dead", "finished_at": job.finished_at, "reason": job.reason}
             job.finished_at = self.now
             job.reason = "discarded" if job.reason is None else f"discarded: {job.reason}"
         return len(these)
 
     def restore(self) -> int:
         """What was discarded is dead again, as it was; how many."""
-        these = [j for j in self.jobs.values() if j.state == "cancelled" and _given_up(j.reason)]
-        for job in these:
-            self.move(job, "restore", "dead")
-            job.reason = (job.reason or "").removeprefix("discarded").removeprefix(": ") or None
+        these = [(j, j.was) for j in self.jobs.values() if j.state == "cancelled" and j.was is not None]
+        for job, was in these:
+            self.move(job, "restore", was["state"])
+            job.finished_at, job.reason, job.was = was["finished_at"], was["reason"], None
         return len(these)
 
     def pause(self, queue: str) -> None:
@@ -196,7 +196,3 @@ class Chores(Rules):
     def leave(self, worker: str) -> None:
         """A worker says goodbye."""
         self.beats.pop(worker, None)
-
-
-def _given_up(reason: str | None) -> bool:
-    return reason is not None and (reason == "discarded" or reason.startswith("discarded: "))

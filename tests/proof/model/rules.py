@@ -109,7 +109,7 @@ class Rules:
     ) -> None:
         """The job leaves the line, and its slot is free. Done clears the last error; a cancelled job says why."""
         self.move(job, cause, state)
-        job.finished_at, job.lease_until, job.doubt = self.now, None, None
+        job.finished_at, job.lease_until, job.doubt, job.was = self.now, None, None, None
         job.outcome, job.result = outcome, result
         job.reason = (reason or job.reason or "cancelled") if state == "cancelled" else reason
         job.error = None if state == "done" else error or job.error

@@ -131,7 +131,7 @@ class Job:
         self.progress: float | None = None
         self.held = False
         self.was: dict[str, Any] | None = None
-        """What it was before it was last replayed, with the epoch of then."""
+        """What it was before it was last replayed, with the epoch of then, or before it was discarded."""
         self.settled: frozenset[tuple[int, Name]] = frozenset()
         self.story: dict[int, Attempt] = {}
 

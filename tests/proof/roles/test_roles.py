@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -143,12 +144,14 @@ def test_a_producer_enqueues_in_every_way(house: House, admin: tenure.Queue) -> 
         q.enqueue("k", group="h", group_limit=2, delay="1s")
         q.enqueue("k", request=tenure.Request(b"body", {}), priority=3, delay="1h")
         q.enqueue_many([tenure.NewJob(kind="k", payload=n) for n in range(300)])
+        assert [q.enqueue("k", id=str(UUID(int=7))).inserted for _ in range(2)] == [True, False]
         with psycopg.connect(house.plain("producer")) as own:
             q.using(own).enqueue("k", unique="inside")
+            assert q.using(own).enqueue("k", id=str(UUID(int=8))).inserted
         found = q.get(first.id)
         assert found is not None
         assert found.payload == {"n": 1}
-    assert sum(admin.counts()["default"].values()) == 307
+    assert sum(admin.counts()["default"].values()) == 309
 
 
 def test_a_producer_does_nothing_else(house: House, admin: tenure.Queue) -> None:

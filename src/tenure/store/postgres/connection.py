@@ -22,9 +22,9 @@ from psycopg.pq.abc import PGresult
 from tenure.config import PostgresPlace
 from tenure.errors import StoreError, StoreRefused, StoreUnavailable
 from tenure.newjob import BareParams
-from tenure.store.base import Broken
+from tenure.store.base import HELD, Broken
 from tenure.store.dialect import Dialect
-from tenure.store.plan import Plan, Result, Statement
+from tenure.store.plan import COMMIT, NOTHING, Plan, Result, Statement
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.copytext import bare_lines, line
 from tenure.store.postgres.dialect import NEVER_PREPARED
@@ -66,7 +66,7 @@ _SESSION: Final = (
 )
 """Hot statements reach rows by index at any size; a plan prepared while the table was small must not outlive that.
 A client whose machine is gone in the middle of a transaction would else hold its jobs for as long as TCP hopes."""
-_AGAIN: Final = ("26000", "57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04", "55P03")
+_AGAIN: Final = ("26000", "57014", "40001", "40P01", "25006", "57P01", "57P02", "57P03", "57P04")
 _CANCELLING: Final = 1.0
 
 
@@ -212,20 +212,28 @@ class PostgresRunner:
             statement = next(plan)
             while True:
                 try:
-                    answer = yield from self._executing(statement)
+                    if statement is COMMIT:
+                        yield from self._committing()
+                        answer = NOTHING
+                    else:
+                        answer = yield from self._executing(statement)
                 except Exception as failed:
-                    yield from self._undoing()
+                    with suppress(Exception):  # the connection is gone, which undoes it too
+                        yield from self._undoing()
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
         except StopIteration as end:
-            if self._open:
-                self.asked = True
-                yield from self._ending(_COMMIT)
+            yield from self._committing()
             return end.value  # type: ignore[no-any-return]
         except Exception:
             yield from self._undoing()
             raise
+
+    def _committing(self) -> Waits[None]:
+        if self._open:
+            self.asked = True
+            yield from self._ending(_COMMIT)
 
     def _undoing(self) -> Waits[None]:
         if self._open and not self.link.closed and not self.link.broken:
@@ -311,6 +319,8 @@ def meaning(link: Link, cause: DriverError, *, asked: bool) -> tuple[Exception, 
     state, words = cause.sqlstate or "", first_line(cause)
     if link.broken or link.closed or state.startswith(("08", "57P")):
         return Broken(cause, f"PostgreSQL went away: {words}; check the server", asked=asked), True
+    if state == "55P03":
+        return Broken(cause, f"PostgreSQL gave up waiting: {HELD}", asked=False), False
     if state in _AGAIN:
         # 25006: a primary that became a standby; others may write.
         return Broken(cause, f"PostgreSQL asked for another try: {words}", asked=False), state == "25006"

@@ -1,5 +1,7 @@
 -- What the migrations add up to, read back from a fresh store: to be read, not run. Written by `make schema`.
 
+FUNCTION tenure.enqueue_undo(given uuid[]) RETURNS SETOF uuid LANGUAGE sql VOLATILE AS DELETE FROM tenure.jobs j USING tenure.finished f WHERE j.id = ANY (given) AND f.id = j.id RETURNING j.id
+
 FUNCTION tenure.micros(given bigint) RETURNS bigint LANGUAGE sql VOLATILE AS SELECT coalesce(given, (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
 
 FUNCTION tenure.next_seq() RETURNS bigint LANGUAGE sql VOLATILE AS SELECT pg_catalog.nextval('tenure.jobs_seq_seq'::pg_catalog.regclass)

@@ -94,6 +94,11 @@ CREATE TABLE tenure.finished (
     was           text
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.1);
 
+-- For who may add to the line but not take from it: nothing but a job that has ended already.
+CREATE FUNCTION tenure.enqueue_undo(given uuid[]) RETURNS SETOF uuid LANGUAGE sql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS
+$$ DELETE FROM tenure.jobs j USING tenure.finished f WHERE j.id = ANY (given) AND f.id = j.id RETURNING j.id $$;
+
 CREATE INDEX finished_at ON tenure.finished USING brin (finished_at) WITH (pages_per_range = 16);
 CREATE INDEX finished_dead ON tenure.finished (id) INCLUDE (queue) WHERE state = 'dead';
 CREATE INDEX finished_flow ON tenure.finished (flow, id) WHERE flow IS NOT NULL;
