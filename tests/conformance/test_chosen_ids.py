@@ -103,7 +103,9 @@ def test_of_several_with_one_id_the_first_that_finds_its_key_free_is_stored(q: t
     ]  # fmt: skip
     assert look(q, mine).payload == 3
     assert not q.enqueue("k", unique="c", unique_for="1h").inserted
-    assert q.enqueue("k", unique="d", unique_for="1h").inserted  # it was not taken for a job that is not there
+    assert q.enqueue(
+        "k", unique="d", unique_for="1h"
+    ).inserted  # it was not taken for a job that is not there
 
 
 @pytest.mark.parametrize("level", ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])

@@ -143,6 +143,7 @@ def test_who_may_only_add_jobs_numbers_them_by_the_sequence_it_may_not_touch(ser
         user = server.url.replace("//postgres@", f"//{role}:x@")
         with tenure.open(f"{user}?schema={server.schema}") as q:
             q.enqueue_many([tenure.NewJob(kind="k"), tenure.NewJob(kind="k")])
-        assert len(server.states()) == 2
+            q.enqueue("k", id=str(uuid4()))  # which looks whether that job has ended, and would take it back
+        assert len(server.states()) == 3
     finally:
         server.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
