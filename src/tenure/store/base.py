@@ -21,7 +21,7 @@ __all__ = ["HELD", "Broken", "LockBusy", "Make", "Pid", "Store", "Watch", "with_
 
 T = TypeVar("T")
 Make = Callable[[bool], Plan[T]]
-HELD = "somebody's transaction has held what is needed here for 10 s; find the long transaction"
+HELD = "somebody's transaction holds what is needed here; find the long transaction"
 
 
 class Broken(Exception):

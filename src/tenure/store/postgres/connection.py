@@ -320,7 +320,7 @@ def meaning(link: Link, cause: DriverError, *, asked: bool) -> tuple[Exception, 
     if link.broken or link.closed or state.startswith(("08", "57P")):
         return Broken(cause, f"PostgreSQL went away: {words}; check the server", asked=asked), True
     if state == "55P03":
-        return Broken(cause, f"PostgreSQL gave up waiting: {HELD}", asked=False), False
+        return Broken(cause, f"PostgreSQL gave up waiting ({words}): {HELD}", asked=False), False
     if state in _AGAIN:
         # 25006: a primary that became a standby; others may write.
         return Broken(cause, f"PostgreSQL asked for another try: {words}", asked=False), state == "25006"
