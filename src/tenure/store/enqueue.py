@@ -97,8 +97,10 @@ def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:
 
 def _twins(rows: Sequence[Row]) -> list[int]:
     """Where a row stands whose id one before it has: a caller may have chosen one for several."""
-    seen: set[str] = set()
-    return [at for at, row in enumerate(rows) if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
+    first: dict[str, int] = {}
+    for at, row in enumerate(rows):
+        first.setdefault(row.id, at)
+    return [at for at, row in enumerate(rows) if first[row.id] != at]
 
 
 def _in_turn(
