@@ -108,6 +108,24 @@ def test_of_several_with_one_id_the_first_that_finds_its_key_free_is_stored(q: t
     ).inserted  # it was not taken for a job that is not there
 
 
+def test_of_several_with_one_key_the_first_is_stored_whatever_their_ids(q: tenure.Queue) -> None:
+    low, high = sorted(str(uuid4()) for _ in range(2))
+    first, second = q.enqueue_many(
+        [tenure.NewJob(kind="k", payload=n, id=i, unique="slot") for n, i in enumerate((high, low))]
+    )
+    assert (first, second) == ((high, True), (high, False))
+    assert look(q, high).payload == 0
+
+
+def test_one_behind_another_of_its_id_comes_before_those_behind_it(q: tenure.Queue) -> None:
+    mine, other = (str(uuid4()) for _ in range(2))
+    held = q.enqueue("k", unique="a").id
+    answers = q.enqueue_many(
+        [tenure.NewJob(kind="k", id=i, unique=u) for i, u in ((mine, "a"), (mine, "b"), (other, "b"))]
+    )
+    assert answers == [(held, False), (mine, True), (mine, False)]
+
+
 @pytest.mark.parametrize("level", ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
 def test_an_id_is_chosen_where_ends_are_seen_and_refused_elsewhere(own_place: Place, level: str) -> None:
     q, mine = own_place.open(), str(uuid4())

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.store.losses import Losses
 from tests.support.claiming import claim_all, ids, job_of, payloads, settle_all
 from tests.support.clock import MovedClock, move_machine_clock
 from tests.support.places import Place
@@ -423,3 +424,27 @@ def mend(place: Place) -> None:
         place.sql("DROP TRIGGER stuck ON tenure.jobs")
     else:
         place.sql("DROP TRIGGER tenure_stuck")
+
+
+def test_an_error_of_the_chores_own_undoes_them_whole(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one of a statement: what was moved before it must not stand without what follows."""
+    q, other = place.open(), place.open()
+    q.enqueue("k")
+    q.claim()
+    late = other.enqueue("late").id
+    other.claim(kinds=["late"], lease=timedelta(microseconds=1))
+    q.enqueue("k", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Losses, "write", broken)
+        if place.store == "postgres":
+            assert payloads(q.claim(5)) == [1]
+        else:
+            with pytest.raises(LookupError):
+                q.claim(5)
+    job = job_of(q, late)
+    assert (job.state, job.crashes) == ("running", 0)
+    assert late in ids(q.claim(5))
+
+
+def broken(*_: object, **__: object) -> None:
+    raise LookupError("broken")

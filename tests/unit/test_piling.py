@@ -24,7 +24,7 @@ def rests(
     for _ in range(times):
         moments[0] += every
         piling.looked(woken=woken, found=False)
-        found.append(piling.rest)
+        found.append(piling.rest())
     return found
 
 
@@ -41,5 +41,12 @@ def test_one_that_was_for_us_ends_it(moments: list[float]) -> None:
     piling = Piling()
     rests(piling, moments, 20)
     piling.looked(woken=True, found=True)
-    assert piling.rest == 0.0
+    assert piling.rest() == 0.0
     assert rests(piling, moments, 8) == [0.0] * 7 + [0.001]
+
+
+def test_who_was_woken_long_ago_looks_at_once(moments: list[float]) -> None:
+    piling = Piling()
+    assert rests(piling, moments, 20)[-1] == 0.01
+    moments[0] += 1.0
+    assert piling.rest() == 0.0

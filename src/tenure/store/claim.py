@@ -7,7 +7,6 @@ back what is overdue, expire), then looks from the start. So a bare loop of clai
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Collection, Sequence
 from operator import itemgetter
@@ -19,12 +18,11 @@ from tenure.store.dialect import Capabilities
 from tenure.store.groups import admit_woken
 from tenure.store.lanes import LaneMemory, Marks, Scope, queue_of
 from tenure.store.pack import pack, pack_claims
-from tenure.store.plan import COMMIT, Plan, Statement
+from tenure.store.plan import COMMIT, ROLLBACK, Plan, Statement
 from tenure.store.upkeep import MAX_CRASHES, expire, promote, reclaim
 
 __all__ = ["claim", "progress", "renew"]
 
-_log = logging.getLogger("tenure")
 _CHORE = 500
 _BY_RANK_THEN_TIME = itemgetter(5, 10, 1)
 _LOOKS = 24
@@ -83,12 +81,13 @@ def claim(
                 kept = 0 if can.takes else len(taken)
                 if not more or len(taken) >= limit or can.takes:
                     break
-        except Exception:
+        except Exception as failed:
             # What is taken is its caller's, whatever befell the chores: the next claim that finds nothing meets that again.
             if not kept:
                 raise
-            _log.warning("a claim took %d jobs, and could not look for more", kept, exc_info=True)
+            yield ROLLBACK
             del taken[kept:]
+            memory.tell_of(failed)
             fresh = True  # nothing was learnt for the marks
     if not fresh:
         scope.end(marks, took=time.monotonic() - began if can.marks else 0)

@@ -54,8 +54,8 @@ def enqueue(
         return [Enqueued(JobId(others.get(r.id, r.id)), inserted=r.id not in others) for r in rows]
     found: dict[str, JobId] = {}
     named = any(r.named for r in rows)
-    if named and (twins := _twins(rows)):
-        return (yield from _in_turn(rows, twins, can, now=now, again=again))
+    if named and len(runs := _runs(rows)) > 1:
+        return (yield from _in_turn(runs, can, now=now, again=again))
     if again or met or named:
         found = yield from _resolve(rows)
     periods = [r for r in rows if r.unique_for is not None and r.id not in found]
@@ -95,31 +95,32 @@ def _check_snapshot(rows: Sequence[Row]) -> Plan[None]:
         )  # fmt: skip
 
 
-def _twins(rows: Sequence[Row]) -> list[int]:
-    """Where a row stands whose id one before it has: a caller may have chosen one for several."""
-    first: dict[str, int] = {}
-    for at, row in enumerate(rows):
-        first.setdefault(row.id, at)
-    return [at for at, row in enumerate(rows) if first[row.id] != at]
+def _runs(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows in their order, cut wherever an id comes again: a caller may have chosen one for several."""
+    runs: list[list[Row]] = []
+    seen: set[str] = set()
+    for row in rows:
+        if not runs or row.id in seen:
+            runs.append([])
+            seen.clear()
+        seen.add(row.id)
+        runs[-1].append(row)
+    return runs
 
 
 def _in_turn(
-    rows: Sequence[Row], twins: Sequence[int], can: Capabilities, *, now: int | None, again: bool
+    runs: Sequence[Sequence[Row]], can: Capabilities, *, now: int | None, again: bool
 ) -> Plan[list[Enqueued]]:
-    """First the first of each id, then those behind them: of these one is stored only if none before it was."""
-    late = set(twins)
-    firsts = [row for at, row in enumerate(rows) if at not in late]
-    heard = yield from enqueue(firsts, can, now=now, again=again, inside=True)
-    stands = {row.id for row, answer in zip(firsts, heard, strict=True) if answer.id == row.id}
-    rest = [rows[at] for at in twins if rows[at].id not in stands]
-    more = (yield from enqueue(rest, can, now=now, again=again, inside=True)) if rest else []
-    first, last = iter(heard), iter(more)
-    return [
-        next(first) if at not in late
-        else Enqueued(JobId(row.id), inserted=False) if row.id in stands
-        else next(last)
-        for at, row in enumerate(rows)
-    ]  # fmt: skip
+    """One run after the other: the second of an id is stored only if the first was not, for its key was taken."""
+    answers: list[Enqueued] = []
+    stands: set[str] = set()
+    for run in runs:
+        new = [row for row in run if row.id not in stands]
+        heard = iter((yield from enqueue(new, can, now=now, again=again, inside=True)) if new else ())
+        told = [Enqueued(JobId(r.id), inserted=False) if r.id in stands else next(heard) for r in run]
+        stands |= {row.id for row, answer in zip(run, told, strict=True) if answer.id == row.id}
+        answers += told
+    return answers
 
 
 def _groups(rows: Sequence[Row], found: Mapping[str, JobId]) -> list[str]:

@@ -173,9 +173,10 @@ class _Sqlite(_Theirs):
     def execute(self, statement: Statement) -> Result:
         """Run one statement."""
         connection = self._connection
-        if not (connection.in_transaction or statement.reads):
+        if not connection.in_transaction:
             _check_sqlite_mode(connection)
-            connection.execute("BEGIN IMMEDIATE")
+            if not statement.reads:
+                connection.execute("BEGIN IMMEDIATE")
         text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))
         cursor = connection.cursor()
         cursor.row_factory = None
@@ -191,9 +192,10 @@ class _Aiosqlite(_TheirsAsync):
     async def execute(self, statement: Statement) -> Result:
         """Run one statement."""
         connection = self._connection
-        if not (connection.in_transaction or statement.reads):
+        if not connection.in_transaction:
             _check_sqlite_mode(connection)
-            await connection.execute("BEGIN IMMEDIATE")
+            if not statement.reads:
+                await connection.execute("BEGIN IMMEDIATE")
         text, params, rows = sqlite_bind.bound(statement, self._statements, _with_now(statement.params))
         async with connection.cursor() as cursor:
             cursor.row_factory = None

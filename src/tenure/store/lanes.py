@@ -12,6 +12,7 @@ transaction keeps vacuum away, such a look reads all that was done since; then i
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -25,11 +26,13 @@ from tenure.store.pack import pack
 
 __all__ = ["LaneMemory", "Marks", "Scope", "queue_of"]
 
+log = logging.getLogger("tenure")
 _LOOK_EVERY, _LOOK_SELDOM = 1.0, 4.0
 """How soon to look from the start again, at the latest: while that is quick, and however long it takes. What was overdue is taken back
 by then, too: a bare loop of claims has five seconds for it."""
 _REST = 60
 """How many times as long as a look from the start took there is none, unless one comes back short."""
+_TELL_EVERY = 30.0
 _MAX_SCOPES = 64
 _MAX_LANES = 5_000
 _AFTER = chr(ord(SEPARATOR) + 1)
@@ -167,6 +170,17 @@ class LaneMemory:
         self.swept_all = float("-inf")
         self.swept_groups = ""
         """The last group that a sweep has looked at; empty: it begins anew."""
+        self._told = float("-inf")
+
+    def tell_of(self, failed: Exception) -> None:
+        """The chores behind a claim that took something have failed; as they will at each, that is said now and then."""
+        if time.monotonic() - self._told > _TELL_EVERY:
+            self._told = time.monotonic()
+            log.warning(
+                "a claim could not look for more than it took, since its chores failed: %s: %s",
+                type(failed).__name__,
+                failed,
+            )
 
     def scope(
         self,

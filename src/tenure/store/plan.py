@@ -16,7 +16,18 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["COMMIT", "NOTHING", "AsyncRunner", "Plan", "Result", "Runner", "Statement", "arun", "run"]
+__all__ = [
+    "COMMIT",
+    "NOTHING",
+    "ROLLBACK",
+    "AsyncRunner",
+    "Plan",
+    "Result",
+    "Runner",
+    "Statement",
+    "arun",
+    "run",
+]
 
 T = TypeVar("T")
 
@@ -52,6 +63,8 @@ Plan = Generator[Statement, Result, T]
 NOTHING = Result([], 0)
 COMMIT = Statement("commit", {})
 """Ends the transaction here, if one was opened: whatever follows, this stands."""
+ROLLBACK = Statement("rollback", {})
+"""Undoes it here, if one is open."""
 
 
 class Runner(Protocol):
@@ -95,8 +108,7 @@ def run(plan: Plan[T], on: Runner) -> T:
                 try:
                     answer = _ask(on, statement)
                 except Exception as failed:
-                    with suppress(Exception):  # the connection is gone, which undoes it too
-                        on.rollback()
+                    _ask(on, ROLLBACK)
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
@@ -117,8 +129,7 @@ async def arun(plan: Plan[T], on: AsyncRunner) -> T:
                 try:
                     answer = await _aask(on, statement)
                 except Exception as failed:
-                    with suppress(Exception):
-                        await on.rollback()
+                    await _aask(on, ROLLBACK)
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
@@ -134,6 +145,10 @@ def _ask(on: Runner, statement: Statement) -> Result:
     if statement is COMMIT:
         on.commit()
         return NOTHING
+    if statement is ROLLBACK:
+        with suppress(Exception):  # the connection is gone, which undoes it too
+            on.rollback()
+        return NOTHING
     answer = on.execute(statement)
     if statement.then is None or answer.then is not None:
         return answer
@@ -143,6 +158,10 @@ def _ask(on: Runner, statement: Statement) -> Result:
 async def _aask(on: AsyncRunner, statement: Statement) -> Result:
     if statement is COMMIT:
         await on.commit()
+        return NOTHING
+    if statement is ROLLBACK:
+        with suppress(Exception):
+            await on.rollback()
         return NOTHING
     answer = await on.execute(statement)
     if statement.then is None or answer.then is not None:

@@ -78,8 +78,8 @@ class Claimer(Service):
             return _UNSTEADY
         if len(self._held) >= self._most:
             return _BEHIND
-        if self._woken and self._piling.rest:
-            self.rest(self._piling.rest)
+        if self._woken and (rest := self._piling.rest()):
+            self.rest(rest)
         self._full = len(self._lines) > 1
         wanted = [(line, count) for line in self._lines if (count := line.wanted())]
         self._full = self._full and len(wanted) < len(self._lines)
@@ -93,7 +93,8 @@ class Claimer(Service):
             nothing, passed_over = self._supply(line, min(count, room), hasty=hasty)
             short, left_out = short and nothing, left_out or passed_over
         self._left_out = left_out
-        self._piling.looked(woken=hasty, found=self._came > 0)
+        if wanted:
+            self._piling.looked(woken=hasty, found=self._came > 0)
         if wanted and short:
             self._sleep()
             return 0

@@ -15,18 +15,22 @@ _FIRST, _LONGEST = 0.001, 0.01
 
 
 class Piling:
-    """How long to rest between being woken and looking, in seconds: nothing, as long as most of it is for us."""
+    """How long to rest between being woken and looking: not at all, as long as most of it is for us."""
 
     def __init__(self) -> None:
-        self.rest = 0.0
+        self._rest = 0.0
         self._vain, self._at = 0, 0.0
+
+    def rest(self) -> float:
+        """In seconds, for who has been woken just now."""
+        return self._rest if time.monotonic() - self._at < _SOON else 0.0
 
     def looked(self, *, woken: bool, found: bool) -> None:
         """There was a look, because somebody woke us or for another reason."""
         if found:
-            self._vain, self.rest = 0, 0.0
+            self._vain, self._rest = 0, 0.0
         elif woken:
             now = time.monotonic()
             self._vain = self._vain + 1 if now - self._at < _SOON else 0
             self._at = now
-            self.rest = min(max(self.rest * 2, _FIRST), _LONGEST) if self._vain >= _OFTEN else 0.0
+            self._rest = min(max(self._rest * 2, _FIRST), _LONGEST) if self._vain >= _OFTEN else 0.0

@@ -203,7 +203,7 @@ class Worker:
             queue if settings.max_jobs is None else rationed(queue, self._left), self._lines, self._berths, kinds=names,
             worker=self.name, lease=settings.lease, poll=settings.poll,
             deliver=self._deliver, outage=self._outage, steady=lambda: self._keeper.steady,
-            held=self._held, most=settings.concurrency + settings.prefetch + _UNSETTLED, loop=loop,
+            held=self._held, most=settings.concurrency + settings.prefetch * len(self._lines) + _UNSETTLED, loop=loop,
         )  # fmt: skip
         self._janitor = (
             None if self._chores is None else self._chores(chores_queue, self._listeners, self.name)

@@ -24,7 +24,7 @@ from tenure.errors import StoreError, StoreRefused, StoreUnavailable
 from tenure.newjob import BareParams
 from tenure.store.base import HELD, Broken
 from tenure.store.dialect import Dialect
-from tenure.store.plan import COMMIT, NOTHING, Plan, Result, Statement
+from tenure.store.plan import COMMIT, NOTHING, ROLLBACK, Plan, Result, Statement
 from tenure.store.postgres.bind import bound
 from tenure.store.postgres.copytext import bare_lines, line
 from tenure.store.postgres.dialect import NEVER_PREPARED
@@ -212,14 +212,9 @@ class PostgresRunner:
             statement = next(plan)
             while True:
                 try:
-                    if statement is COMMIT:
-                        yield from self._committing()
-                        answer = NOTHING
-                    else:
-                        answer = yield from self._executing(statement)
+                    answer = yield from self._stepping(statement)
                 except Exception as failed:
-                    with suppress(Exception):  # the connection is gone, which undoes it too
-                        yield from self._undoing()
+                    yield from self._stepping(ROLLBACK)
                     statement = plan.throw(failed)
                 else:
                     statement = plan.send(answer)
@@ -229,6 +224,16 @@ class PostgresRunner:
         except Exception:
             yield from self._undoing()
             raise
+
+    def _stepping(self, statement: Statement) -> Waits[Result]:
+        if statement is COMMIT:
+            yield from self._committing()
+        elif statement is ROLLBACK:
+            with suppress(Exception):  # the connection is gone, which undoes it too
+                yield from self._undoing()
+        else:
+            return (yield from self._executing(statement))
+        return NOTHING
 
     def _committing(self) -> Waits[None]:
         if self._open:

@@ -195,6 +195,8 @@ class PostgresStore:
 
     def _give_back(self, runner: PostgresRunner) -> None:
         if self._closed or not runner.idle:
+            if runner.link.closed or runner.link.broken:
+                self._drop_idle()  # they were made before, and may be worth nothing either
             self._throw_away(runner)
         else:
             self._pool.give_back(runner)

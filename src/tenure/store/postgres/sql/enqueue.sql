@@ -1,6 +1,6 @@
 -- enqueue: stores the rows it can; a row whose id or unique slot is taken is left out, and the count tells.
--- Differs from sqlite: tells who sleeps, and which rows it stored, for others may store the rest meanwhile; and takes unique slots
--- and ids in one order, whatever order the rows have: who takes them the other way round would wait for who waits for it.
+-- Differs from sqlite: tells who sleeps, and which rows it stored, for others may store the rest meanwhile; and takes unique slots,
+-- and of the others ids, in one order, whatever order the rows have: who takes them the other way round would wait for who waits for it.
 WITH n AS MATERIALIZED (
     SELECT m.now FROM (SELECT tenure.micros(:now::bigint) AS now OFFSET 0) m
     LEFT JOIN LATERAL (SELECT pg_notify(s.channel, '') FROM tenure.sleepers s WHERE s.until > m.now LIMIT 1) told ON true
@@ -21,6 +21,6 @@ SELECT id, seq, lane, queue, kind, rank, payload, max_attempts, due, now, coales
        group_key, group_limit, parent, flow, tenant, extra,
        CASE WHEN due > now THEN 'scheduled' WHEN group_key IS NULL OR first THEN 'ready' ELSE 'waiting' END,
        CASE WHEN first THEN true END
-FROM r ORDER BY unique_hash, id
+FROM r ORDER BY unique_hash, CASE WHEN unique_hash IS NULL THEN id END, seq
 ON CONFLICT DO NOTHING
 RETURNING id::text AS id
