@@ -49,7 +49,7 @@ class Limit:
 LIMITS: Mapping[str, Limit] = {
     "memory": Limit(4_000_000),
     "descriptors": Limit(6, min),  # a file and its logs, opened when they are first needed
-    "threads": Limit(5, min),  # one for each slot, made when it is first needed
+    "threads": Limit(6, min),  # one for each of ten slots, and of the services, made when first needed
     "connections": Limit(10, min),  # of all processes, which open one more when they first need it
     "log": Limit(17_000_000, max),  # a segment of PostgreSQL's log is 16 MiB
 }
