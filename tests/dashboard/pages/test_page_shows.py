@@ -224,6 +224,8 @@ def test_what_was_done_long_ago_is_shown_page_by_page(tab: Tab, house: House) ->
     page = tab.go("system")
     rows = page.locator(".panel", has_text="Who did what").locator("tbody tr")
     expect(rows).to_have_count(100)
+    doctor = page.locator(".panel", has_text="What the doctor says")
+    expect(doctor.locator(".findings, .empty")).to_be_visible()  # what comes above the button moves it
     page.get_by_role("button", name="Older").click()
     expect(rows).to_have_count(3)
     expect(rows.last).to_contain_text("deed 000")
