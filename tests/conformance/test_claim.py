@@ -421,7 +421,7 @@ def break_what_moves(place: Place, *, at_the_end: bool) -> None:
 
 def mend(place: Place) -> None:
     if place.store == "postgres":
-        place.sql("DROP TRIGGER stuck ON tenure.jobs")
+        place.sql("DROP FUNCTION tenure.stuck CASCADE")
     else:
         place.sql("DROP TRIGGER tenure_stuck")
 

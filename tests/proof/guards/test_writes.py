@@ -267,11 +267,12 @@ def test_dead_jobs_are_discarded_and_restored(bench: Workbench) -> None:
     given = pack(*({"id": uid(n)} for n in (1, 2, 4, 6)))
     assert sorted(bench.first("discard", ids=given, now=NOW)) == [uid(1), uid(6)]
     assert reasons() == {**before, 1: ("cancelled", "discarded: poison"), 6: ("cancelled", "discarded")}
-    bench.sql(
-        f"UPDATE tenure.{'jobs' if bench.name == 'sqlite' else 'finished'} SET reason = 'discarded' WHERE seq = 2"
-    )
+    assert bench.first("discard", ids=pack({"id": uid(3)}), now=NOW) == [uid(3)]  # and is not restored below
+    ended = "jobs" if bench.name == "sqlite" else "finished"
+    bench.sql(f'UPDATE tenure.{ended} SET was = \'{{"state": "dead", "finished_at": 1}}\' WHERE seq = 2')
     assert bench.ask("restore", ids=given).changed == 2
-    assert reasons() == {**before, 2: ("done", "discarded")}
+    assert reasons() == {**before, 3: ("cancelled", "discarded: failed")}
+    assert bench.ask("restore", ids=given).changed == 0
 
 
 def test_a_replay_whose_slot_is_taken_stays_where_it_is(bench: Workbench) -> None:
