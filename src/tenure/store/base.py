@@ -21,6 +21,7 @@ __all__ = ["HELD", "Broken", "LockBusy", "Make", "Pid", "Store", "Watch", "with_
 
 T = TypeVar("T")
 Make = Callable[[bool], Plan[T]]
+# Said by all who give up waiting for a lock.
 HELD = "somebody's transaction holds what is needed here; find the long transaction"
 
 

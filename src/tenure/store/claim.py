@@ -53,7 +53,6 @@ def claim(
     """
     scope = memory.scope(queues, kinds, except_queues)
     taken: list[tuple[Any, ...]] = []
-    kept = 0
     terms = {"now": now, "lease": lease, "worker": worker, "started": started}
     began, fresh = time.monotonic(), scope.fresh
     marks = scope.marks if fresh else scope.begin()
@@ -68,25 +67,22 @@ def claim(
     if len(taken) < limit and not (hasty and taken):
         if fresh:
             began, fresh, marks = time.monotonic(), False, scope.begin()
-        # What one statement took has been committed by it, unless a transaction was open.
-        kept = 0 if can.takes else len(taken)
         try:
             yield from _tend(memory, can, now, max_crashes)
             if not can.takes:
-                yield COMMIT
+                yield COMMIT  # so each claim that follows commits by itself, as the first look's did
             marks.clear()
             for _ in range(_TRIES):
                 more = yield from _take(scope, marks, can, limit - len(taken), terms)
                 taken += more
-                kept = 0 if can.takes else len(taken)
                 if not more or len(taken) >= limit or can.takes:
                     break
         except Exception as failed:
-            # What is taken is its caller's, whatever befell the chores: the next claim that finds nothing meets that again.
-            if not kept:
+            # In a file all of it is one transaction. Elsewhere what is taken is its caller's, whatever befell the chores: the next
+            # claim that finds nothing meets that again.
+            if can.takes or not taken:
                 raise
             yield ROLLBACK
-            del taken[kept:]
             memory.tell_of(failed)
             fresh = True  # nothing was learnt for the marks
     if not fresh:
